@@ -53,7 +53,8 @@ void CL_CALLBACK MarkerReached(cl_event, cl_int, void* ticket) {
   HwQueueRetired(reinterpret_cast<uint64_t>(ticket));
 }
 
-// Markers of failed commands count as well: the callback comes with a negative status.
+// Markers of failed commands count as well: the callback comes with a negative status. Not with PoCL 3.1: it
+// calls no callback for CL_COMPLETE then, and ends the process if nobody else keeps the marker's event.
 XResult ReportEvent(const Functions& next, cl_event event, uint64_t ticket) {
   cl_int error = next.clSetEventCallback(event, CL_COMPLETE, MarkerReached, reinterpret_cast<void*>(ticket));
   // The driver keeps the event until it has happened.
