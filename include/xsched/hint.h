@@ -2,7 +2,8 @@
  *
  * Thread-safe. A queue keeps all of its hints, and each policy uses those that it knows ("xsched policy list" names them). They
  * survive a change of policy and of server. Unknown handles yield kXSchedErrorNotFound. A value out of its range is no error, as in
- * XSched 1.2: a priority becomes the nearest one, another value is ignored, and one warning says so.
+ * XSched 1.2: a priority becomes the nearest one, another value is ignored. The first
+ * such value in a process prints a warning.
  */
 #ifndef XSCHED_HINT_H_
 #define XSCHED_HINT_H_

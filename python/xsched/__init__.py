@@ -5,10 +5,11 @@
     xsched.queues()                      the queues of all programs that this user may see
     xsched.hint(pid, priority=-5)        hints of another program
 
-XSchedQueue(stream, priority) puts a preemptible queue over a stream or command queue of any platform (xsched.platforms).
-set_scheduler chooses the scheduler. Errors of the C library and of the server are raised as XSchedError. A value out of its range raises
-RangeError, which is an XSchedError and a ValueError. If the C libraries cannot be loaded, that is an OSError: help(xsched.library) says where
-they are looked for. The names of XSched 1.2's package are in xsched.compat, and for old programs here as well.
+XSchedQueue(stream, priority) puts a preemptible queue over a stream or command queue of any platform (xsched.platforms). set_scheduler
+chooses the scheduler. Errors of the C library and of the server are raised as XSchedError. A value out of its range raises RangeError,
+which is an XSchedError and a ValueError; from xsched.hint, it is a ServerError (INVALID_VALUE). If the C libraries cannot be loaded, that
+is an OSError: help(xsched.library) says where they are looked for. The names of XSched 1.2's package are in xsched.compat, and for old
+programs here as well.
 """
 from .commands import Command
 from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NO_EXECUTE, Policy, PreemptLevel, Result,

@@ -98,8 +98,8 @@ def hint(pid: Optional[int] = None, *, queue: Optional[int] = None, priority: Op
 
     Units and ranges are those of `xsched hint`, and what QueueInfo says may be given back. deadline_us, laxity_us: 0 or -1: none.
     latency_target_us, limit_us: 0: none. guarantee_us, period_us, limit_us and burst_us are one hint: of these, None is 0, and with all of
-    them 0 there is no reservation. ServerError: NOT_FOUND: no server answers; NOT_ALLOWED: they are another user's;
-    INVALID_VALUE: out of range; UNKNOWN: there is no such process or queue.
+    them 0 there is no reservation. ServerError: NOT_FOUND: no server answers; NOT_ALLOWED: the server's socket is not for
+    this user; INVALID_VALUE: out of range; UNKNOWN: this user has no such process or queue, or all guarantees would be more than the device.
     """
     if (pid is None) == (queue is None):
         raise ValueError("hint: give either pid or queue")
