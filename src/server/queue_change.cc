@@ -139,7 +139,7 @@ bool QueueChange::Change(const ipc::SetHints& request, Queue& queue) {
   if ((request.mask & ipc::kHintReservation) != 0) {
     parts_.work.Charge(user_, parts_.queues.LookedAtFor(hints) / WorkBudget::kLookedAtAsOne);
     std::string refusal = parts_.queues.RefusalOf(queue, hints);
-    if (!refusal.empty()) return Fail(kXSchedErrorNotAllowed, std::move(refusal));
+    if (!refusal.empty()) return Fail(kXSchedErrorInvalidValue, std::move(refusal));
   }
   if (record_.from.empty()) record_.from = TextOf(request.mask, queue.hints);
   const bool grants = is_admin_ && request.for_user == 0;

@@ -394,7 +394,7 @@ TEST_F(Scheduling, guarantees_of_more_than_the_device_are_refused_and_the_earlie
   EXPECT_EQ(reserve(0, 6000).result, kXSchedSuccess);
   EXPECT_EQ(reserve(1, 4000).result, kXSchedSuccess);
   const ipc::Reply refused = reserve(1, 5000);
-  EXPECT_EQ(refused.result, kXSchedErrorNotAllowed);
+  EXPECT_EQ(refused.result, kXSchedErrorInvalidValue);
   EXPECT_STREQ(refused.text,
                "the guarantees on device 1 would be 110.0 % of it: the reservation stays as it was");
   EXPECT_EQ(reserve(1, 10'001).result, kXSchedErrorInvalidValue);
