@@ -316,7 +316,7 @@ TEST_F(Lifecycle, a_wrong_value_of_an_option_is_wrong_usage) {
     const std::string value = arguments.back();
     arguments.emplace_back("--user");
     const std::string said = Refusal(arguments, 2);
-    EXPECT_NE(said, "") << value;
+    EXPECT_TRUE(said.starts_with("xserver: ") && said.ends_with(" (see xserver --help)\n")) << value << said;
     unlink((path() + ".errors").c_str());
   }
 }

@@ -223,6 +223,9 @@ Options ParseOptions(int argc, char** argv) {
   std::string tenants;
 
   CLI::App app("XSched's server: schedules the queues of all processes that connect to it");
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("xserver: {} (see xserver --help)\n", error.what());
+  });
   app.set_version_flag("--version", fmt::format("xserver {}", kVersion));
   auto* positional = app.add_option("POLICY", positional_policy, PoliciesExplained());
   app.add_option("PORT", options.http_port, "as --http")->check(CLI::Range(1, 65535));
@@ -235,14 +238,19 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--policy", policy, "as POLICY; or a chain of them, as HPF/CFS:process/KEDF")
       ->excludes(positional);
   app.add_option("--by", by, kByHelp);
-  app.add_option("--timeslice-us", timeslice_us,
-                 fmt::format("timeslice ({}), also of turns on a GPU", ReadBy(&sched::HintsRead::timeslice)));
+  app.add_option(
+      "--timeslice-us", timeslice_us,
+      fmt::format("timeslice ({}), also of turns on a GPU ({} to {} µs; default {})",
+                  ReadBy(&sched::HintsRead::timeslice), TIMESLICE_MIN, TIMESLICE_MAX, TIMESLICE_DEFAULT));
   app.add_option(
       "--k", at_a_time,
       fmt::format("how many queues run at a time ({}; default 1)", ReadBy(&sched::HintsRead::at_a_time)));
-  app.add_option("--grace-us", grace_us, "how long a queue without work still counts as ready (default 200)");
-  app.add_option("--process-grace-us", process_grace_us,
-                 "likewise, where only other processes wait for it on a GPU with time slices (default 1000)");
+  app.add_option("--grace-us", grace_us,
+                 "how long a queue without work still counts as ready (0 to 1000000 µs; default 200)");
+  app.add_option(
+      "--process-grace-us", process_grace_us,
+      "likewise, where only other processes wait for it on a GPU with time slices (0 to 1000000 µs; "
+      "default 1000)");
   app.add_option("--config", config, "configuration file (JSON)");
   auto* http =
       app.add_option(
@@ -264,7 +272,8 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option(
       "--tenants", tenants,
       fmt::format("file that says who has which share and rights (TOML; with --system {})", kTenantsPath));
-  app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client");
+  app.add_option("--idle-exit", idle_exit_s,
+                 "exit after so many seconds without a client (0 to 1000000; default: never)");
   app.add_option("--ready-fd", options.ready_fd, "write a byte to this descriptor when listening");
   app.add_option("--log-level", log_level, "off, error, warn, info or debug");
   RefuseEmptyValues(app);
