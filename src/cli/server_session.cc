@@ -84,6 +84,22 @@ std::vector<T> ServerSession::TakeAll() {
   }
 }
 
+// The server's own words are also for its log, which names the process or the queue itself.
+template <typename T>
+ipc::Reply ServerSession::Change(const T& request) {
+  Ask(request);
+  const auto reply = Next().As<ipc::Reply>();
+  if (reply.result != kXSchedErrorNotFound) {
+    Check(reply);
+    return reply;
+  }
+  throw CommandError(
+      kExitFailed,
+      request.pid != 0
+          ? fmt::format("process {} has no queue that you may change (see xsched list)", request.pid)
+          : fmt::format("there is no queue {} of yours (see xsched list)", request.queue_id));
+}
+
 std::vector<ipc::QueueInfo> ServerSession::List() {
   Ask(ipc::List{});
   return TakeAll<ipc::QueueInfo>();
@@ -107,19 +123,9 @@ std::vector<ipc::Usage> ServerSession::Usage() {
   return TakeAll<ipc::Usage>();
 }
 
-ipc::Reply ServerSession::SetHints(const ipc::SetHints& request) {
-  Ask(request);
-  const auto reply = Next().As<ipc::Reply>();
-  Check(reply);
-  return reply;
-}
+ipc::Reply ServerSession::SetHints(const ipc::SetHints& request) { return Change(request); }
 
-uint32_t ServerSession::SetConfig(const ipc::SetConfig& request) {
-  Ask(request);
-  auto reply = Next().As<ipc::Reply>();
-  Check(reply);
-  return reply.count;
-}
+uint32_t ServerSession::SetConfig(const ipc::SetConfig& request) { return Change(request).count; }
 
 void ServerSession::SetPolicy(const ipc::SetPolicy& request) {
   Ask(request);

@@ -76,6 +76,9 @@ class ServerSession {
  private:
   template <typename T>
   void Ask(const T& request);
+  // Of queues.
+  template <typename T>
+  ipc::Reply Change(const T& request);
   // All messages of this type before the answer's end.
   template <typename T>
   std::vector<T> TakeAll();

@@ -222,11 +222,37 @@ TEST_F(Steering, hint_of_no_process_is_refused_before_anything_is_set) {
 
 TEST_F(Steering, hint_of_a_queue_that_is_not_there_fails) {
   Outcome outcome = Run({"hint", "--queue", "999999", "--priority", "1"});
+  const std::string no_such_queue = "xsched: there is no queue 999999 of yours (see xsched list)\n";
   EXPECT_EQ(outcome.status, kExitFailed);
-  EXPECT_THAT(outcome.errors, HasSubstr("no such queue"));
+  EXPECT_EQ(outcome.errors, no_such_queue);
   outcome = Run({"hint", "--queue", "999999", "--laxity-us", "1"});
   EXPECT_EQ(outcome.status, kExitFailed);
-  EXPECT_THAT(outcome.errors, HasSubstr("no such queue"));
+  EXPECT_EQ(outcome.errors, no_such_queue);
+  EXPECT_EQ(Run({"config", "--queue", "999999", "--level", "1"}).errors, no_such_queue);
+}
+
+TEST_F(Steering, a_process_without_queues_that_the_user_may_change_is_named) {
+  for (const std::vector<std::string>& change :
+       {std::vector<std::string>{"hint", "--priority", "1"}, {"config", "--level", "1"}}) {
+    std::vector<std::string> arguments = change;
+    arguments.insert(arguments.end(), {"--pid", "999999"});
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, kExitFailed);
+    EXPECT_EQ(outcome.errors, "xsched: process 999999 has no queue that you may change (see xsched list)\n");
+  }
+}
+
+TEST_F(Steering, a_guarantee_that_the_device_cannot_keep_is_no_lack_of_permission) {
+  const std::string second = std::to_string(Queues()[1]["queue"].get<uint64_t>());
+  TestAgent other(server_.socket());
+  ASSERT_TRUE(other.CreateQueue(0, 0) && other.IsAlive());
+  const auto reserve = [&](const std::string& queue) {
+    return Run({"hint", "--queue", queue, "--guarantee-us", "6000", "--period-us", "10000"});
+  };
+  EXPECT_EQ(reserve(second).status, kExitOk);
+  const Outcome refused = reserve(std::to_string(Queues()[2]["queue"].get<uint64_t>()));
+  EXPECT_EQ(refused.status, kExitFailed);
+  EXPECT_THAT(refused.errors, HasSubstr("would be 120.0 % of it"));
 }
 
 // ---- lines of XSched 1.2's manual ----
