@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
 #include "base/byte_size.h"
@@ -22,6 +23,8 @@ namespace {
 
 using Kind = EnvironmentVariable::Kind;
 
+constexpr const char* kThreshold = "XSCHED_AUTO_XQUEUE_THRESHOLD";
+constexpr int64_t kDefaultThreshold = 16;
 constexpr const char* kSwitch = " ON 1 TRUE YES OFF 0 FALSE NO ";
 constexpr const char* kLogLevels = " OFF ERROR WARN INFO DEBUG ERRO DEBG ";
 
@@ -49,10 +52,13 @@ VariableList GeneralVariables() {
        Kind::kText},
       {"XSCHED_AUTO_XQUEUE", "ON: every queue is scheduled", Kind::kWord, 0, 0, kSwitch},
       {"XSCHED_AUTO_XQUEUE_LEVEL", "1 to 3: highest preemption level to use (3)", Kind::kNumber, 1, 3},
-      {"XSCHED_AUTO_XQUEUE_THRESHOLD", "commands in flight at most (16)", Kind::kNumber, 1, INT64_MAX},
-      {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "commands let through at a time (8)", Kind::kNumber, 1, INT64_MAX},
-      {"XSCHED_AUTO_XQUEUE_PRIORITY", "-256 to 255; bigger is more urgent (0)", Kind::kNumber,
-       PRIORITY_NO_EXECUTE, PRIORITY_MAX},
+      {kThreshold, fmt::format("commands in flight at most ({})", kDefaultThreshold), Kind::kNumber, 1,
+       INT64_MAX},
+      {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "1 to the threshold: commands let through at a time (8)",
+       Kind::kNumber, 1, kDefaultThreshold, "", "", kThreshold},
+      {"XSCHED_AUTO_XQUEUE_PRIORITY",
+       "-255 to 255, bigger is more urgent (0); -256: only while no other queue of the device has work",
+       Kind::kNumber, PRIORITY_NO_EXECUTE, PRIORITY_MAX},
       {"XSCHED_AUTO_XQUEUE_UTILIZATION", "0 to 100: share in percent (100)", Kind::kNumber, UTILIZATION_MIN,
        UTILIZATION_MAX},
       {"XSCHED_AUTO_XQUEUE_WEIGHT", "1 to 10000: share, in proportion to the weights of others (100)",
@@ -129,14 +135,33 @@ const VariableList& Variables() {
   return variables;
 }
 
-std::string NumberProblem(const EnvironmentVariable& variable, const std::string& value) {
+std::optional<int64_t> NumberIn(const std::string& text, int64_t min, int64_t max) {
   char* end = nullptr;
   errno = 0;
-  long long number = std::strtoll(value.c_str(), &end, 10);
-  if (errno == 0 && *end == '\0' && number >= variable.min && number <= variable.max) return "";
-  return variable.max == INT64_MAX
-             ? fmt::format("is not a whole number from {}", variable.min)
-             : fmt::format("is not a whole number from {} to {}", variable.min, variable.max);
+  const long long number = std::strtoll(text.c_str(), &end, 10);
+  if (text.empty() || errno != 0 || *end != '\0' || number < min || number > max) return std::nullopt;
+  return number;
+}
+
+// "": it is not set.
+std::string ValueIn(const char* const* environment, const std::string& name) {
+  for (; *environment != nullptr; ++environment) {
+    const std::string entry = *environment;
+    if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
+  }
+  return "";
+}
+
+// The largest number that the variable takes.
+int64_t LargestFor(const EnvironmentVariable& variable, const char* const* environment) {
+  if (variable.most == nullptr) return variable.max;
+  return NumberIn(ValueIn(environment, variable.most), 1, INT64_MAX).value_or(variable.max);
+}
+
+std::string NumberProblem(const EnvironmentVariable& variable, const std::string& value, int64_t max) {
+  if (NumberIn(value, variable.min, max)) return "";
+  return max == INT64_MAX ? fmt::format("is not a whole number from {}", variable.min)
+                          : fmt::format("is not a whole number from {} to {}", variable.min, max);
 }
 
 std::string WordProblem(const EnvironmentVariable& variable, std::string value) {
@@ -165,11 +190,12 @@ std::string FilesProblem(std::string list) {
 
 std::span<const EnvironmentVariable> EnvironmentVariables() { return Variables(); }
 
-std::string ProblemOf(const EnvironmentVariable& variable, const std::string& value) {
+std::string ProblemOf(const EnvironmentVariable& variable, const std::string& value,
+                      const char* const* environment) {
   if (value.empty()) return "";
   switch (variable.kind) {
     case Kind::kNumber:
-      return NumberProblem(variable, value);
+      return NumberProblem(variable, value, LargestFor(variable, environment));
     case Kind::kWord:
       return WordProblem(variable, value);
     case Kind::kPolicy: {
@@ -192,8 +218,8 @@ std::string ProblemOf(const EnvironmentVariable& variable, const std::string& va
 
 std::vector<std::string> EnvironmentProblems(const char* const* environment) {
   std::vector<std::string> problems;
-  for (; *environment != nullptr; ++environment) {
-    std::string entry = *environment;
+  for (const char* const* at = environment; *at != nullptr; ++at) {
+    std::string entry = *at;
     std::string name = entry.substr(0, entry.find('='));
     std::string value = name.size() < entry.size() ? entry.substr(name.size() + 1) : "";
     auto known = std::find_if(Variables().begin(), Variables().end(),
@@ -204,7 +230,7 @@ std::vector<std::string> EnvironmentProblems(const char* const* environment) {
       } else if (name.starts_with("XSCHED_")) {
         problems.push_back(fmt::format("{} is not read by anything", name));
       }
-    } else if (std::string problem = ProblemOf(*known, value); !problem.empty()) {
+    } else if (std::string problem = ProblemOf(*known, value, environment); !problem.empty()) {
       problems.push_back(fmt::format("{}={} {}", name, value, problem));
     }
   }

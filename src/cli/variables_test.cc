@@ -30,6 +30,15 @@ TEST(Variables, out_of_their_range_are_named_with_it) {
   EXPECT_THAT(Problems({"XSCHED_AUTO_XQUEUE_DEADLINE=99999999999999999999"}).size(), 1);
 }
 
+TEST(Variables, a_batch_is_at_most_the_threshold_as_programs_take_it) {
+  EXPECT_THAT(Problems({"XSCHED_AUTO_XQUEUE_BATCH_SIZE=16"}), IsEmpty());
+  EXPECT_THAT(Problems({"XSCHED_AUTO_XQUEUE_BATCH_SIZE=20"}),
+              ElementsAre("XSCHED_AUTO_XQUEUE_BATCH_SIZE=20 is not a whole number from 1 to 16"));
+  EXPECT_THAT(Problems({"XSCHED_AUTO_XQUEUE_BATCH_SIZE=20", "XSCHED_AUTO_XQUEUE_THRESHOLD=20"}), IsEmpty());
+  EXPECT_THAT(Problems({"XSCHED_AUTO_XQUEUE_BATCH_SIZE=4", "XSCHED_AUTO_XQUEUE_THRESHOLD=2"}),
+              ElementsAre("XSCHED_AUTO_XQUEUE_BATCH_SIZE=4 is not a whole number from 1 to 2"));
+}
+
 TEST(Variables, with_a_word_that_they_do_not_take_are_named_with_those_they_do) {
   EXPECT_THAT(Problems({"XSCHED_SCHEDULER=GLOBAL"}),
               ElementsAre("XSCHED_SCHEDULER=GLOBAL is none of GLB LCL APP"));
