@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -27,15 +28,19 @@
 #include "cli/warn.h"
 #include "sched/core/policy.h"
 #include "server/options.h"
+#include "server/policy_names.h"
 
 namespace xsched::cli {
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* kKeys[] = {"socket",       "mode",    "group",         "admin_group",      "policy",
-                                 "timeslice_us", "k",       "grace_us",      "process_grace_us", "idle_exit",
-                                 "log_level",    "metrics", "metrics_group", "tenants"};
+// xserver(8) explains them.
+std::vector<std::string> Keys() {
+  return {"socket",       "mode",    "group",         "admin_group",      "policy",
+          "timeslice_us", "k",       "grace_us",      "process_grace_us", "idle_exit",
+          "log_level",    "metrics", "metrics_group", "tenants"};
+}
 
 struct ConfigOptions {
   bool as_json = false;
@@ -65,12 +70,10 @@ json ObjectOrNull(const std::string& path) try { return ObjectIn(path); } catch 
 }
 
 void CheckKey(const std::string& key) {
-  std::string all;
-  for (const char* known : kKeys) {
-    if (key == known) return;
-    all += fmt::format(" {}", known);
-  }
-  throw CommandError(kExitUsage, fmt::format("there is no setting {} (there are{})", key, all));
+  const std::vector<std::string> keys = Keys();
+  if (std::ranges::find(keys, key) != keys.end()) return;
+  throw CommandError(kExitUsage,
+                     fmt::format("there is no setting {} (there are {})", key, server::Listed(keys, "and")));
 }
 
 // The state of the running server, or why it is not known.
@@ -100,7 +103,7 @@ json Collect() {
     json& entry = all["environment"][variable.name];
     entry["meaning"] = variable.meaning;
     entry["value"] = value == nullptr ? json() : json(value);
-    std::string problem = value == nullptr ? "" : ProblemOf(variable, value);
+    std::string problem = value == nullptr ? "" : ProblemOf(variable, value, environ);
     entry["valid"] = problem.empty();
     if (!problem.empty()) entry["problem"] = problem;
   }
@@ -181,14 +184,22 @@ std::string WhereItIs(const std::string& path) {
   return failed ? path : real.string();
 }
 
+// `path` with another text, not in place yet.
+NewFile Changed(const std::string& path, const json& config, bool system) try {
+  // The user of the system's server must be able to read the file, also in a folder that is made here.
+  if (system) umask(022);
+  return {path, JsonText(config) + "\n", NewFile::Access::kAsBefore};
+} catch (const CommandError& error) {
+  if (!system || error.code != kExitNotPermitted || geteuid() == 0) throw;
+  throw CommandError(error.code, fmt::format("{} (only root may)", error.what()));
+}
+
 void Set(const ConfigOptions& options) {
   CheckKey(options.key);
   const std::string path = WhereItIs(server::ConfigPath(options.system));
   json config = ReadFile(path);
   config[options.key] = ValueOf(options.key, options.value);
-  // The user of the system's server must be able to read the file, also in a folder that is made here.
-  if (options.system) umask(022);
-  NewFile file(path, JsonText(config) + "\n", NewFile::Access::kAsBefore);
+  NewFile file = Changed(path, config, options.system);
   CheckAsServer(file.path(), options.key);
   file.PutInPlace();
   fmt::print("{}: {} = {} (read when the server starts)\n", path, options.key, options.value);
@@ -205,11 +216,12 @@ void AddConfig(CLI::App& app) {
   config->require_subcommand(0, 1);
   config->add_flag("--json", options->as_json, "as JSON");
   CLI::App* get = config->add_subcommand("get", "print a setting of the server's configuration file");
-  get->add_option("key", options->key)->required();
+  const std::string keys = server::Listed(Keys(), "and");
+  get->add_option("key", options->key, keys)->required();
   get->add_flag("--system", options->system, "of the system's server");
   get->callback([options] { Get(*options); });
   CLI::App* set = config->add_subcommand("set", "change a setting of the server's configuration file");
-  set->add_option("key", options->key)->required();
+  set->add_option("key", options->key, keys)->required();
   set->add_option("value", options->value)->required();
   set->add_flag("--system", options->system, "of the system's server");
   set->callback([options] { Set(*options); });

@@ -68,6 +68,20 @@ TEST_F(SystemConfig, the_server_s_user_can_read_what_is_set_whatever_the_umask_i
   });
 }
 
+TEST_F(SystemConfig, an_ordinary_user_is_told_that_only_root_may_make_or_change_it) {
+  WithEmptyEtc([] {
+    for (const bool has_file : {false, true}) {
+      if (has_file) {
+        ASSERT_EQ(RunXsched({"config", "set", "--system", "policy", "EEVDF"}, {}).status, kExitOk);
+      }
+      const Outcome outcome = RunXsched({"config", "set", "--system", "policy", "CFS"}, {}, kAnotherUser);
+      EXPECT_EQ(outcome.status, kExitNotPermitted) << has_file;
+      EXPECT_EQ(outcome.errors,
+                "xsched: /etc/xsched/xserver.json: cannot be written: Permission denied (only root may)\n");
+    }
+  });
+}
+
 TEST_F(SystemConfig, what_the_service_s_command_line_decides_is_said_to_need_more) {
   WithEmptyEtc([] {
     std::ofstream("/etc/group") << "gpu-admins:x:1234:\n";
@@ -124,6 +138,14 @@ int StatusOfServer(const std::string& arguments, std::string& errors) {
   const Outcome outcome = RunShell(command, {{"XDG_CONFIG_HOME", folder.path()}});
   errors = outcome.errors;
   return outcome.status;
+}
+
+TEST(ServerOptions, the_help_has_defaults_and_ranges) {
+  const Outcome help = RunShell(XSERVER_PROGRAM " --help | tr -s ' \\n' '  '", {});
+  EXPECT_THAT(help.out, HasSubstr("100 to 10000000 µs; default 5000"));
+  EXPECT_THAT(help.out, HasSubstr("0 to 1000000 µs; default 200"));
+  EXPECT_THAT(help.out, HasSubstr("0 to 1000000 µs; default 1000"));
+  EXPECT_THAT(help.out, HasSubstr("0 to 1000000; default: never"));
 }
 
 TEST(ServerOptions, of_two_policies_none_is_chosen) {

@@ -48,10 +48,11 @@ bool Settle(int fd) { return fsync(fd) == 0 || errno == EINVAL; }
 
 NewFile::NewFile(const std::string& path, const std::string& text, Access access)
     : path_(path), new_path_(path + kUnfinished + "XXXXXX") {
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  std::error_code no_folder;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), no_folder);
   UniqueFd fd(mkstemp(new_path_.data()));
-  if (!fd) throw CannotWrite(path_, errno);
+  // If the folder is missing, what counts is why it cannot be made.
+  if (!fd) throw CannotWrite(path_, errno == ENOENT && no_folder ? no_folder.value() : errno);
   // The first that fails says why.
   if (WriteAll(fd.get(), text) && SetAccess(fd.get(), path, access) && Settle(fd.get()) &&
       close(fd.Release()) == 0)
