@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/exit_codes.h"
 #include "cli/testing/tool.h"
@@ -85,6 +86,35 @@ TEST_F(Command, each_explains_itself_on_stdout) {
   }
 }
 
+// In one line, however the help was wrapped.
+std::string Unwrapped(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+TEST_F(Command, help_says_what_values_may_be_and_mean) {
+  const std::string last_priority = "-256: only while no other queue of the device has work";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> helps = {
+      {{"run"}, last_priority},
+      {{"hint"}, last_priority},
+      {{"run"}, "at most so many µs of each period (at least 100)"},
+      {{"run"}, "a number alone is bytes"},
+      {{"run"}, "a policy, or a chain of them, as HPF/CFS:process/KEDF"},
+      {{"hint"}, "deadline, from the arrival of work"},
+      {{"hint"}, "by how much work may be delayed"},
+      {{"config", "get"}, "socket, mode, group"},
+      {{"config", "set"}, "metrics_group and tenants"},
+  };
+  for (const auto& [command, part] : helps) {
+    std::vector<std::string> asked = command;
+    asked.emplace_back("--help");
+    EXPECT_THAT(Unwrapped(Run(asked).out), HasSubstr(part)) << command.front();
+  }
+  EXPECT_THAT(Unwrapped(Run({"config"}).out), HasSubstr(last_priority));
+}
+
 TEST_F(Command, help_and_version_tell_exit_codes_and_version) {
   EXPECT_THAT(Run({"--help"}).out, AllOf(HasSubstr("3 no server"), HasSubstr("4 not permitted")));
   EXPECT_EQ(Run({"--version"}).out, "xsched " XSCHED_VERSION "\n");
@@ -131,7 +161,7 @@ TEST_F(Command, wrong_usage_is_one_line_that_says_which_help_to_read) {
       {{"policy", "set"}, "xsched policy set --help"},
       {{"policy", "set", "HPF", "--timeslice-us", "99"}, "--timeslice-us"},
       {{"top", "--delay", "0"}, "xsched top --help"},
-      {{"config", "get", "color"}, "there is no setting color"},
+      {{"config", "get", "color"}, "there is no setting color (there are socket, mode, group, "},
       {{"cdi"}, "xsched cdi --help"},
       {{"cdi", "generate", "--kind", "size"}, "xsched cdi generate --help"},
       {{"cdi", "generate", "--kind", "share", "--class", "a --priority 1"}, "--class goes with --kind class"},
@@ -805,10 +835,18 @@ TEST_F(Command, run_inside_a_limit_of_memory_cannot_lift_it) {
   };
   const Outcome greater = with("2GiB");
   EXPECT_EQ(greater.out, "1000000 /outer\n");
-  EXPECT_THAT(greater.errors, HasSubstr("the limit of 1000000 bytes stays"));
+  EXPECT_THAT(greater.errors, HasSubstr("xsched: --memory 2GiB has no effect: this program is already under "
+                                        "a limit of 1000000 bytes\n"));
   const Outcome lesser = with("512KiB");
   EXPECT_THAT(lesser.out, StartsWith("524288 "));
   EXPECT_THAT(lesser.out, Not(HasSubstr("/outer")));
+}
+
+TEST_F(Command, run_names_a_limit_of_memory_as_people_write_it) {
+  const Outcome outcome = Run({"run", "--no-server", "--memory", "40GiB", "--", Script("true")},
+                              {{"XSCHED_MEMORY", "21474836480"}});
+  EXPECT_THAT(outcome.errors, HasSubstr("--memory 40GiB has no effect"));
+  EXPECT_THAT(outcome.errors, HasSubstr("already under a limit of 20GiB"));
 }
 
 TEST_F(Command, simulate_fails_with_the_nearest_if_nothing_meets_the_target) {

@@ -12,7 +12,7 @@
 #include "cli/reservation_options.h"
 #include "cli/server_session.h"
 #include "cli/share_options.h"
-#include "cli/validators.h"
+#include "cli/time_options.h"
 #include "xsched/types.h"
 
 namespace xsched::cli {
@@ -126,8 +126,7 @@ void AddHint(CLI::App& app) {
           ->check(QueueNumber());
   hint->add_option("--pid", options->pid, "all queues of this process")->excludes(queue);
   AddShareOptions(*hint, *options);
-  hint->add_option("--deadline-us", options->deadline_us, "0: none")->check(TimeHint(0));
-  hint->add_option("--laxity-us", options->laxity_us, "0: none")->check(TimeHint(0));
+  AddTimeOptions(*hint, *options, /*least=*/0);
   hint->add_option("--weight,-w", options->weight,
                    fmt::format("share, in proportion to the weights of others ({})",
                                server::ReadBy(&sched::HintsRead::weight)))

@@ -4,6 +4,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/share_options.h"
+#include "cli/time_options.h"
 #include "cli/validators.h"
 #include "server/policy_names.h"
 #include "xsched/types.h"
@@ -13,15 +14,7 @@ namespace xsched::cli {
 void AddHintOptions(CLI::App& command, LaunchOptions& options) {
   using sched::HintsRead;
   AddShareOptions(command, options);
-  command
-      .add_option(
-          "--deadline-us", options.deadline_us,
-          fmt::format("deadline, from the arrival of work ({})", server::ReadBy(&HintsRead::deadline)))
-      ->check(TimeHint());
-  command
-      .add_option("--laxity-us", options.laxity_us,
-                  fmt::format("by how much work may be delayed ({})", server::ReadBy(&HintsRead::laxity)))
-      ->check(TimeHint());
+  AddTimeOptions(command, options);
   command
       .add_option("--weight,-w", options.weight,
                   fmt::format("share, in proportion to the weights of others ({})",

@@ -52,7 +52,8 @@ inline void AddReservationOptions(CLI::App& command, ReservationOptions& options
   command.add_option("--period-us", options.period_us, "the period")
       ->check(CLI::Range(int64_t{RESERVATION_PERIOD_MIN}, int64_t{RESERVATION_PERIOD_MAX}));
   command
-      .add_option("--limit-us", options.limit_us, "it gets at most so many µs of each period; 0: no limit")
+      .add_option("--limit-us", options.limit_us,
+                  "it gets at most so many µs of each period (at least 100); 0: no limit")
       ->check(up_to_a_period);
   command.add_option("--burst-us", options.burst_us, "so much of an unused limit may be used later")
       ->check(up_to_a_period);

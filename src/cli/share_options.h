@@ -15,7 +15,9 @@ template <typename Options>
 void AddShareOptions(CLI::App& command, Options& options) {
   command
       .add_option("--priority,-p", options.priority,
-                  fmt::format("bigger is more urgent ({})", server::ReadBy(&sched::HintsRead::priority)))
+                  fmt::format("-255 to 255, bigger is more urgent; -256: only while no other queue of the "
+                              "device has work ({})",
+                              server::ReadBy(&sched::HintsRead::priority)))
       ->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
   command
       .add_option("--utilization,-u", options.utilization,

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "base/byte_size.h"
@@ -182,6 +183,14 @@ std::string NewMemoryAccount(uint64_t limit) {
   return "";
 }
 
+// As people write it: "20GiB", or "1000000 bytes" if it is no whole number of a larger unit.
+std::string SizeText(uint64_t bytes) {
+  constexpr const char* kUnits[] = {" bytes", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  for (; bytes % 1024 == 0 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
+  return fmt::format("{}{}", bytes, kUnits[unit]);
+}
+
 // Gives the program an account. A limit under which this runs already stays: what is started inside has no
 // more than that.
 void LimitMemory(LaunchOptions& launch) {
@@ -192,7 +201,8 @@ void LimitMemory(LaunchOptions& launch) {
     return;
   }
   if (*outer < *launch.memory)
-    Warn(fmt::format("--memory: the limit of {} bytes stays, under which xsched runs itself", *outer));
+    Warn(fmt::format("--memory {} has no effect: this program is already under a limit of {}",
+                     SizeText(*launch.memory), SizeText(*outer)));
   launch.memory.reset();
 }
 
@@ -234,9 +244,14 @@ void AddRun(CLI::App& app) {
   run->add_option_function<std::string>(
          "--memory",
          [options](const std::string& size) { options->launch.memory = ReadByteSize(size.c_str()); },
-         "of each device at most so much, for all processes of the program together: 20GiB")
+         "of each device at most so much, for all processes of the program together: 20GiB. KiB, MiB, GiB "
+         "and TiB (or K, M, G, T) are powers of 1024; KB, MB, GB and TB powers of 1000; a number alone is "
+         "bytes")
       ->check(ByteSize());
-  run->add_option("--policy", launch.policy, "set the server's policy first; with LCL, the process's own")
+  run->add_option(
+         "--policy", launch.policy,
+         "set the server's policy first; with LCL, the process's own: a policy, or a chain of them, as "
+         "HPF/CFS:process/KEDF")
       ->check(PolicyValidator());
   run->add_option("--scheduler", launch.scheduler,
                   "GLB: the server; LCL: the process's own; APP: the program itself")
