@@ -32,7 +32,7 @@ std::string RequestsText(const ProcessWaits::Process& process) {
   return text;
 }
 
-// "2 × NVIDIA H200, NVIDIA L4".
+// "2 × A100, L4".
 std::string DevicesText(const ProcessWaits::Process& process) {
   std::map<std::string, int> counts;
   for (const auto& [number, name] : process.devices) ++counts[name];

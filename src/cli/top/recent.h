@@ -41,7 +41,7 @@ class Recent {
     bool open = false;                         // a request goes on, since `began`
     TimePoint began{};
     bool is_whole = false;  // it began then, and not before
-    bool seen = false;  // in the last look
+    bool seen = false;      // in the last look
   };
 
   void TakeBurst(const ipc::RecordedBurst& burst);

@@ -150,9 +150,9 @@ bool Recordings::Records(const Recording& recording, const Agent& agent) const {
   const bool is_named = named != recording.processes.end() && !HasEnded(owner, named->second);
   return !recording.outbox.ends() && !agent.connection.closed &&
          parts_.access.MayTouch(recording.tool->peer, owner.uid) &&
-         (recording.all || is_named ||
-          std::any_of(agent.jobs.begin(), agent.jobs.end(),
-                      [&](const Job& job) { return recording.jobs.contains(job.second); }));
+         (recording.all || is_named || std::any_of(agent.jobs.begin(), agent.jobs.end(), [&](const Job& job) {
+            return recording.jobs.contains(job.second);
+          }));
 }
 
 void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoint now) {

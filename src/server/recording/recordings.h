@@ -96,7 +96,7 @@ class Recordings final : QueueWatcher {
     Connection* tool;
     TimePoint began;
     RecordingOutbox outbox;
-    bool all = false;  // of all processes
+    bool all = false;                     // of all processes
     std::map<pid_t, uint64_t> processes;  // and when they began (StartOf)
     std::set<uint64_t> jobs;
     std::map<uint64_t, Tracked> queues;
