@@ -192,18 +192,19 @@ TEST_F(ExplanationTest, times_of_any_length_have_a_sum) {
 }
 
 TEST_F(ExplanationTest, names_the_priority_of_the_queue_that_was_waited_for) {
-  EXPECT_THAT(Explain(R"({"t":0,"queue":{"id":3,"process":1,"device":0,"level":3,"hints":{"priority":-20}}}
+  EXPECT_THAT(
+      Explain(R"({"t":0,"queue":{"id":3,"process":1,"device":0,"level":3,"hints":{"priority":-20}}}
 {"t":0,"burst":{"queue":2,"commands":50,"device_ns":60000000,"span_ns":100000000,"waiting_ns":40000000}}
 {"t":0,"hold":{"queue":2,"span_ns":30000000,"why":"held","by":1}}
 {"t":0,"hold":{"queue":2,"span_ns":5000000,"why":"turn","by":3}}
 {"t":0,"queue":{"id":1,"process":1,"device":0,"level":3,"hints":{"priority":9}}}
 {"t":0,"hold":{"queue":2,"span_ns":4000000,"why":"held","by":1}}
 )",
-                      2),
-              HasSubstr("    30.0 ms in 1 wait: held for serve (pid 812), priority 5\n"
-                        "    5.0 ms in 1 wait: waits for its turn behind serve (pid 812), priority -20\n"
-                        "    4.0 ms in 1 wait: held for serve (pid 812), priority 9\n"
-                        "  The longest wait: 30.0 ms, 0 µs ago, held for serve (pid 812), priority 5\n"));
+              2),
+      HasSubstr("    30.0 ms in 1 wait: held for serve (pid 812), priority 5\n"
+                "    5.0 ms in 1 wait: waits for its turn behind serve (pid 812), priority -20\n"
+                "    4.0 ms in 1 wait: held for serve (pid 812), priority 9\n"
+                "  The longest wait: at least 30.0 ms, 0 µs ago, held for serve (pid 812), priority 5\n"));
 }
 
 TEST_F(ExplanationTest, waits_for_queues_of_its_own_are_one_reason_whatever_their_priorities) {

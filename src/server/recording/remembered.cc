@@ -75,7 +75,7 @@ void Remembered::Put(RecordingOutbox& outbox, History::Event event, TimePoint no
         const uint64_t before = std::max(skipped, known.at_ns) - known.at_ns;
         if constexpr (requires { known.bursts; }) {
           // Of several, only the first one had.
-          if (before != 0 && known.bursts == 1) known.flags |= ipc::kBurstContinued;
+          if (before != 0 && known.bursts <= 1) known.flags |= ipc::kBurstContinued;
         }
         known.at_ns = std::max(skipped, known.at_ns) - skipped + unknown;
         if constexpr (requires { known.span_ns; }) known.span_ns -= std::min(before, known.span_ns);
