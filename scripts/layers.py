@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "shim/common": ["base", "hal/contract.h", "preempt/api"],
     "shim/{platform}": ["base", "preempt/api", "shim/common", "hal/{platform}"],
     "server": CORE,
-    "cli": CORE + ["sched/sim", "server/empty_values.h", "server/options.h", "server/policy_names.h", "server/tenants/tenant.h",
+    "cli": CORE + ["sched/sim", "preempt/gates/launch_config.h", "server/empty_values.h", "server/options.h", "server/policy_names.h", "server/tenants/tenant.h",
                    "server/tenants/tenants_file.h", "server/version.h"],
     "platforms/{platform}": ["base", "cli"],
     "slurm": ["base"],

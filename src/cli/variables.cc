@@ -15,6 +15,7 @@
 #include "cli/platform.h"
 #include "cli/validators.h"
 #include "ipc/client.h"
+#include "preempt/gates/launch_config.h"
 #include "server/policy_names.h"
 #include "xsched/types.h"
 
@@ -24,7 +25,6 @@ namespace {
 using Kind = EnvironmentVariable::Kind;
 
 constexpr const char* kThreshold = "XSCHED_AUTO_XQUEUE_THRESHOLD";
-constexpr int64_t kDefaultThreshold = 16;
 constexpr const char* kSwitch = " ON 1 TRUE YES OFF 0 FALSE NO ";
 constexpr const char* kLogLevels = " OFF ERROR WARN INFO DEBUG ERRO DEBG ";
 
@@ -52,10 +52,11 @@ VariableList GeneralVariables() {
        Kind::kText},
       {"XSCHED_AUTO_XQUEUE", "ON: every queue is scheduled", Kind::kWord, 0, 0, kSwitch},
       {"XSCHED_AUTO_XQUEUE_LEVEL", "1 to 3: highest preemption level to use (3)", Kind::kNumber, 1, 3},
-      {kThreshold, fmt::format("commands in flight at most ({})", kDefaultThreshold), Kind::kNumber, 1,
-       INT64_MAX},
-      {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "1 to the threshold: commands let through at a time (8)",
-       Kind::kNumber, 1, kDefaultThreshold, "", "", kThreshold},
+      {kThreshold, fmt::format("commands in flight at most ({})", preempt::kDefaultThreshold), Kind::kNumber,
+       1, INT64_MAX},
+      {"XSCHED_AUTO_XQUEUE_BATCH_SIZE",
+       fmt::format("1 to the threshold: commands let through at a time ({})", preempt::kDefaultBatchSize),
+       Kind::kNumber, 1, preempt::kDefaultThreshold, "", "", kThreshold},
       {"XSCHED_AUTO_XQUEUE_PRIORITY",
        "-255 to 255, bigger is more urgent (0); -256: only while no other queue of the device has work",
        Kind::kNumber, PRIORITY_NO_EXECUTE, PRIORITY_MAX},

@@ -8,8 +8,7 @@
 #include <thread>
 
 #include "fake_driver.h"
-#include "xsched/opencl/hal.h"
-#include "xsched/xsched.h"
+#include "xqueues.h"
 
 namespace xsched::testing {
 namespace {
@@ -19,23 +18,6 @@ const cl_icd_dispatch& cl() { return FakeDriver::UnderTheShim(); }
 class Callbacks : public ::testing::Test {
  protected:
   static cl_command_queue NewQueue() { return cl().clCreateCommandQueue(nullptr, nullptr, 0, nullptr); }
-  // 0: it is not scheduled.
-  static XQueueHandle XQueueOf(cl_command_queue queue) {
-    HwQueueHandle hwq = 0;
-    XQueueHandle xqueue = 0;
-    return OclQueueGet(&hwq, queue) == kXSchedSuccess && XQueueGet(&xqueue, hwq) == kXSchedSuccess ? xqueue
-                                                                                                   : 0;
-  }
-  static XQueueState StateOf(cl_command_queue queue) {
-    XQueueState state = kQueueStateUnknown;
-    EXPECT_EQ(XQueueQuery(XQueueOf(queue), &state), kXSchedSuccess);
-    return state;
-  }
-  static int64_t Launched(cl_command_queue queue) {
-    int64_t count = -1;
-    EXPECT_EQ(XQueueProfileHwCommandCount(XQueueOf(queue), &count), kXSchedSuccess);
-    return count;
-  }
   static cl_event Launch(cl_command_queue queue) {
     cl_event event = nullptr;
     EXPECT_EQ(cl().clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event), CL_SUCCESS);

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "xqueues.h"
 #include "xsched/opencl/cmdq.h"
-#include "xsched/opencl/hal.h"
-#include "xsched/xsched.h"
 
 namespace {
+
+using xsched::testing::IsScheduled;
+using xsched::testing::XQueueOf;
 
 class ChosenQueue : public testing::Test {
  protected:
@@ -35,13 +37,6 @@ class ChosenQueue : public testing::Test {
               CL_SUCCESS);
     return count;
   }
-  // 0: it is not scheduled.
-  static XQueueHandle XQueueOf(cl_command_queue queue) {
-    HwQueueHandle hwq = 0;
-    XQueueHandle xq = 0;
-    return OclQueueGet(&hwq, queue) == kXSchedSuccess && XQueueGet(&xq, hwq) == kXSchedSuccess ? xq : 0;
-  }
-  static bool HasXQueue(cl_command_queue queue) { return XQueueOf(queue) != 0; }
 
   cl_device_id device_ = nullptr;
   cl_context context_ = nullptr;
@@ -76,11 +71,11 @@ TEST_F(ChosenQueue, is_returned_by_every_call_until_it_is_unset) {
 TEST_F(ChosenQueue, is_scheduled_again_when_it_is_used_again_after_the_programs_last_release) {
   ASSERT_EQ(SetOverrideCommandQueue(0), kXSchedSuccess);
   cl_command_queue queue = Create();
-  EXPECT_TRUE(HasXQueue(queue));
+  EXPECT_TRUE(IsScheduled(queue));
   EXPECT_EQ(clReleaseCommandQueue(queue), CL_SUCCESS);
-  EXPECT_FALSE(HasXQueue(queue));
+  EXPECT_FALSE(IsScheduled(queue));
   EXPECT_EQ(Create(), queue);
-  EXPECT_TRUE(HasXQueue(queue));
+  EXPECT_TRUE(IsScheduled(queue));
   EXPECT_EQ(DeleteOverrideCommandQueue(0), kXSchedSuccess);
   EXPECT_EQ(References(queue), 1u);
   EXPECT_EQ(clReleaseCommandQueue(queue), CL_SUCCESS);

@@ -5,10 +5,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "xsched/opencl/hal.h"
-#include "xsched/xsched.h"
+#include "xqueues.h"
 
 namespace {
+
+using xsched::testing::Launched;
 
 class CommandBuffers : public testing::Test {
  protected:
@@ -51,15 +52,6 @@ class CommandBuffers : public testing::Test {
   }
   void Launch(cl_command_buffer_khr commands) const {
     EXPECT_EQ(enqueue_(0, nullptr, commands, 0, nullptr, nullptr), CL_SUCCESS);
-  }
-  static int64_t Launched(cl_command_queue queue) {
-    HwQueueHandle hwq = 0;
-    XQueueHandle xqueue = 0;
-    int64_t count = -1;
-    EXPECT_EQ(OclQueueGet(&hwq, queue), kXSchedSuccess);
-    EXPECT_EQ(XQueueGet(&xqueue, hwq), kXSchedSuccess);
-    EXPECT_EQ(XQueueProfileHwCommandCount(xqueue, &count), kXSchedSuccess);
-    return count;
   }
 
   cl_platform_id platform_ = nullptr;

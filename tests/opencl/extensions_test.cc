@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "fake_driver.h"
-#include "xsched/opencl/hal.h"
-#include "xsched/xsched.h"
+#include "xqueues.h"
 
 namespace xsched::testing {
 namespace {
@@ -53,16 +52,6 @@ struct Vendor {
     return FakeDriver::UnderTheShim().clGetExtensionFunctionAddressForPlatform(platform(), name);
   }
 };
-
-int64_t Launched(cl_command_queue queue) {
-  HwQueueHandle hwq = 0;
-  XQueueHandle xqueue = 0;
-  int64_t count = -1;
-  EXPECT_EQ(OclQueueGet(&hwq, queue), kXSchedSuccess);
-  EXPECT_EQ(XQueueGet(&xqueue, hwq), kXSchedSuccess);
-  EXPECT_EQ(XQueueProfileHwCommandCount(xqueue, &count), kXSchedSuccess);
-  return count;
-}
 
 template <int kVendor>
 void OfferCommandBuffers() {

@@ -6,23 +6,12 @@
 #include <thread>
 
 #include "fake_driver.h"
-#include "xsched/opencl/hal.h"
-#include "xsched/xsched.h"
+#include "xqueues.h"
 
 namespace xsched::testing {
 namespace {
 
 const cl_icd_dispatch& cl() { return FakeDriver::UnderTheShim(); }
-
-XQueueState StateOf(cl_command_queue queue) {
-  HwQueueHandle hwq = 0;
-  XQueueHandle xqueue = 0;
-  XQueueState state = kQueueStateUnknown;
-  EXPECT_EQ(OclQueueGet(&hwq, queue), kXSchedSuccess);
-  EXPECT_EQ(XQueueGet(&xqueue, hwq), kXSchedSuccess);
-  EXPECT_EQ(XQueueQuery(xqueue, &state), kXSchedSuccess);
-  return state;
-}
 
 void ReadBlocking(cl_command_queue queue) {
   char out = 0;

@@ -3,19 +3,12 @@
 #include <stdlib.h>
 
 #include "fake_driver.h"
-#include "xsched/opencl/hal.h"
-#include "xsched/xsched.h"
+#include "xqueues.h"
 
 namespace xsched::testing {
 namespace {
 
 const cl_icd_dispatch& cl() { return FakeDriver::UnderTheShim(); }
-
-bool IsScheduled(cl_command_queue queue) {
-  HwQueueHandle hwq = 0;
-  XQueueHandle xqueue = 0;
-  return OclQueueGet(&hwq, queue) == kXSchedSuccess && XQueueGet(&xqueue, hwq) == kXSchedSuccess;
-}
 
 // Its work in flight keeps a queue, and its event says which one that is.
 TEST(Queues, a_queue_that_is_retained_after_its_last_release_is_scheduled_again) {

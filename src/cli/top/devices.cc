@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/queue_text.h"
+#include "ipc/usage.h"
 
 namespace xsched::cli {
 
@@ -14,8 +15,8 @@ void Devices::Take(const std::vector<QueueRates>& queues, const std::vector<Acco
   for (const auto& [account, share] : accounts) {
     // Those of users also have what processes had that are gone.
     const bool is_of_user = account.client_id == 0;
-    const bool is_of_device = account.others == 0 || account.device != 0;
-    if (is_of_user && is_of_device && share > 0) At(account.device, account.device_name).share += share;
+    if (is_of_user && !ipc::IsOfFurtherDevices(account) && share > 0)
+      At(account.device, account.device_name).share += share;
   }
   for (auto& [number, device] : devices_) device.history.Add(device.share);
 }

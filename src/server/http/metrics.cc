@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/pci_address.h"
+#include "ipc/usage.h"
 #include "server/usage.h"
 
 namespace xsched::server::http {
@@ -315,8 +316,7 @@ std::string PciBusId(uint64_t device) {
 }
 
 void AddDevice(Labels& labels, const ipc::Usage& account, const std::string& host) {
-  const bool is_last = account.others != 0 && account.device == 0;
-  AddText(labels, "device", is_last ? "other" : fmt::format("{:x}", account.device));
+  AddText(labels, "device", ipc::IsOfFurtherDevices(account) ? "other" : fmt::format("{:x}", account.device));
   AddText(labels, "pci_bus_id", PciBusId(account.device));
   AddText(labels, "model_name", account.device_name);
   AddText(labels, "Hostname", host);

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "ipc/usage.h"
 #include "server/tenants/tenant.h"
 #include "server/usage_meter.h"
 
@@ -64,7 +65,7 @@ std::vector<Row> Devices(const std::vector<Row>& users, const std::vector<ipc::U
   std::map<std::pair<bool, uint64_t>, Row> devices;
   std::map<std::pair<bool, uint64_t>, std::set<uint64_t>> clients;
   const auto key_of = [](const ipc::Usage& account) {
-    return std::pair(account.others != 0 && account.device == 0, account.device);
+    return std::pair(ipc::IsOfFurtherDevices(account), account.device);
   };
   for (const Row& user : users) {
     const auto key = key_of(user.usage);

@@ -64,6 +64,19 @@ class RecordingsTest : public ServerParts {
     agent.block(index).retired.store(agent.block(index).submitted.load());
     Ring(agent, index);
   }
+  // An urgent queue holds mine_, whose process admin_ records, and ends after that time. Returns its id.
+  uint64_t HoldByOneThatEndsAfter(Duration time) {
+    EXPECT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
+    Record(admin_, mine_.connection->peer.pid);
+    const auto urgent = static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id);
+    Submit(theirs_, 1);
+    Submit(mine_, 0);
+    Round();
+    now_ += time;
+    connections_.Close(*theirs_.connection, nullptr);
+    Round();
+    return urgent;
+  }
   // The queue has work for so long.
   void Work(const Client& agent, uint32_t index, Duration time) {
     Submit(agent, index);
@@ -328,30 +341,14 @@ TEST_F(RecordingsTest, a_queue_that_is_not_recorded_is_described_once_if_a_recor
 }
 
 TEST_F(RecordingsTest, a_hold_names_a_queue_whose_end_ends_it) {
-  ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
-  Record(admin_, mine_.connection->peer.pid);
-  const uint64_t urgent = static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id);
-  Submit(theirs_, 1);
-  Submit(mine_, 0);
-  Round();
-  now_ += 3ms;
-  connections_.Close(*theirs_.connection, nullptr);
-  Round();
+  const uint64_t urgent = HoldByOneThatEndsAfter(3ms);
   const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
   ASSERT_TRUE(hold);
   EXPECT_EQ(hold->because_of, urgent);
 }
 
 TEST_F(RecordingsTest, the_end_of_a_queue_that_is_only_described_is_sent_so_that_the_tool_can_forget_it) {
-  ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
-  Record(admin_, mine_.connection->peer.pid);
-  const auto urgent = static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id);
-  Submit(theirs_, 1);
-  Submit(mine_, 0);
-  Round();
-  now_ += 3ms;
-  connections_.Close(*theirs_.connection, nullptr);
-  Round();
+  const uint64_t urgent = HoldByOneThatEndsAfter(3ms);
   const auto end = ReadUntil<ipc::RecordedEnd>(admin_);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->queue_id, urgent);
