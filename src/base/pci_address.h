@@ -25,6 +25,18 @@ inline std::optional<XDeviceId> ReadPciAddress(const char* text) {
   return PciAddress(domain, bus, device, function);
 }
 
+// That form of a device's address, with all parts.
+struct PciAddressText {
+  char text[16];
+};
+inline PciAddressText TextOfPciAddress(XDevice device) {
+  const auto id = static_cast<XDeviceId>(device);
+  PciAddressText address;
+  snprintf(address.text, sizeof address.text, "%04x:%02x:%02x.%x", id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f,
+           id & 7);
+  return address;
+}
+
 constexpr XDevice MakeDevice(XDeviceType type, XDeviceId id) { return uint64_t{type} << 32 | id; }
 
 // Of a number that a client has sent, too: a type that does not exist is unknown.

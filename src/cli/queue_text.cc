@@ -61,10 +61,8 @@ std::string PlatformText(uint32_t platform) {
 
 std::string DeviceNumberText(uint64_t device) {
   if (!HasPciAddress(device)) return fmt::format("{:x}", device);
-  const auto id = static_cast<XDeviceId>(device);
   const uint32_t part = NumberOfPart(device);
-  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}{}", id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7,
-                     part == 0 ? "" : fmt::format("/{}", part));
+  return TextOfPciAddress(device).text + (part == 0 ? "" : fmt::format("/{}", part));
 }
 
 std::string MemoryText(const ipc::QueueInfo& queue) {

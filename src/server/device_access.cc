@@ -9,6 +9,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/pci_address.h"
 #include "server/limits.h"
 
 namespace xsched::server {
@@ -27,11 +28,6 @@ constexpr const char* kNvidiaVendor = "0x10de";
 // has a PCI address; KFD lists all of them. The file of a part gives access to this part only.
 constexpr unsigned kDrmMajor = 226;
 constexpr const char* kAmdVendor = "0x1002";
-
-std::string AddressOf(XDevice device) {
-  const auto id = static_cast<XDeviceId>(device);
-  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7);
-}
 
 std::string FirstWord(const std::string& path) {
   std::string word;
@@ -138,7 +134,7 @@ void DeviceAccess::AddPart(unsigned render_minor, ShownDevices& shown) {
 }
 
 bool DeviceAccess::MayUse(const ShownDevices& shown, XDevice device) {
-  const std::string address = AddressOf(device);
+  const std::string address = TextOfPciAddress(device).text;
   if (!needed_ || !NeedsFile(device, address)) return true;
   if (NeedsPartsFile(device, address))
     return std::find(shown.parts.begin(), shown.parts.end(), device) != shown.parts.end();
