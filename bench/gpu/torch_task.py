@@ -3,7 +3,7 @@
 "kernel_us" are in kernel_job.py, those with "prompt_tokens" in language_model.py, and those with "gradients_mb" in gang_job.py (they
 run continuously only):
 
-  {"do": "rate", "job", "seconds"}                            → {"per_second"}: samples
+  {"do": "rate", "job", "seconds"}                            → {"per_second"}: samples; with "cores", all its threads keep to these
   {"do": "task", "job", "rate_hz", "seconds"}                 → {"begin", "end", "latency_ms": […]}; of a language model also
                                                                 {"prompt_ms", "step_ms": […]}: until the first token, and each next one
   {"do": "continuous", "job"}, until the next line            → {"progress": [[time, samples], …]}
@@ -213,6 +213,12 @@ def run_suspend(job, tries, pause_seconds):
     return {"stopped_ms": stopped, "ran_while_suspended": ran}
 
 
+def keep_to(cores):
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            os.sched_setaffinity(int(thread), cores)
+
+
 def run_operators(count, core):
     os.sched_setaffinity(threading.get_native_id(), {core})
     add = torch.zeros(16, device="cuda").add_
@@ -247,6 +253,8 @@ def run(command):
         ahead[-1].start()
         return {}
     if what == "rate":
+        if "cores" in command:
+            keep_to(command["cores"])
         return run_rate(job, command["seconds"])
     if what == "task":
         run_at_rate = run_requests if "prompt_tokens" in command["job"] else run_task

@@ -262,7 +262,7 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> active, bool wind
   turn_.ready = turn_.competing = 0;
   bool longer_ready = false;
   bool absent_work = false;
-  bool all_short = true;
+  may_share_ = true;
   for (const ProcessRecord* process : processes_) {
     absent_work |= process->absent_work;
     if (!IsShortest(*process)) {
@@ -271,7 +271,7 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> active, bool wind
     }
     turn_.ready += process->ready;
     turn_.competing += process->competes;
-    all_short &= !process->ready || process->short_commands;
+    may_share_ &= !process->ready || process->short_commands;
   }
   const TimePoint ask_equals = in_order_.Observe(processes_, now);
   if (!window && longer_ready && turn_.competing != 0) conflict_until_ = now + kKeep;
@@ -284,17 +284,17 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> active, bool wind
     ForgetWeights();
     return std::min(conflict ? conflict_until_ : kNever, ask_equals);
   }
-  return std::min(ObserveShortest(active, all_short, now, sink), ask_equals);
+  return std::min(ObserveShortest(active, now, sink), ask_equals);
 }
 
 // Of those with the shortest slice: decides whether they share the device.
-TimePoint ProcessSlices::ObserveShortest(std::span<QueueRecord* const> active, bool all_short, TimePoint now,
+TimePoint ProcessSlices::ObserveShortest(std::span<QueueRecord* const> active, TimePoint now,
                                          ControlSink& sink) {
   if (turn_.competing == 0) return kNever;
   TimePoint next = Weigh(now, active, sink);
   const bool shared = sharing_;
   // Sharing goes on while one of them pauses.
-  sharing_ = !follows_ && all_short && (turn_.competing > 1 ? trial_.Pays(processes_, now) : sharing_);
+  sharing_ = !follows_ && may_share_ && (turn_.competing > 1 ? trial_.Pays(processes_, now) : sharing_);
   if (sharing_ != shared) ForgetWeights();
   if (turn_.competing < 2) return kNever;
   if (sharing_) {
@@ -307,7 +307,7 @@ TimePoint ProcessSlices::ObserveShortest(std::span<QueueRecord* const> active, b
     next = std::min(next, now + (all_count ? kWeighAgain : kAnswerTime));
   }
   // A device that follows another one tries nothing, and its last trial may have been due long ago.
-  return all_short && !follows_ ? std::min(next, trial_.ask_at()) : next;
+  return may_share_ && !follows_ ? std::min(next, trial_.ask_at()) : next;
 }
 
 // Idle queues want nothing of the device.

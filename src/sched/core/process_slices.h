@@ -177,6 +177,8 @@ class ProcessSlices {
   bool replace_holding() const { return division_ == Division::kAlone; }
   // True if the processes with the shortest slice take turns.
   bool take_turns() const { return division_ == Division::kBesideHolding && !sharing_ && !released_; }
+  // True if several take turns and can not share instead, because commands are long. As of the last decision.
+  bool turns_only() const { return take_turns() && turn_takers_ > 1 && !may_share_; }
 
   // In this order, in every decision, once it is known which queues run:
   // 1. Counts the processes that want the device, and decides whether they share it. `active`: the device's
@@ -223,8 +225,7 @@ class ProcessSlices {
   void Count(std::span<QueueRecord* const> active, TimePoint now);
   Duration SliceOf(const ProcessRecord& process, const ProcessRecord* holder, Priority above,
                    TimePoint now) const;
-  TimePoint ObserveShortest(std::span<QueueRecord* const> active, bool all_short, TimePoint now,
-                            ControlSink& sink);
+  TimePoint ObserveShortest(std::span<QueueRecord* const> active, TimePoint now, ControlSink& sink);
   TimePoint Weigh(TimePoint now, std::span<QueueRecord* const> active, ControlSink& sink);
   void ForgetWeights();
   static void Set(DeviceId device, ProcessRecord& process, Duration slice, TimePoint now, ControlSink& sink);
@@ -244,8 +245,9 @@ class ProcessSlices {
   Turn turn_;
   InOrder in_order_;
   Sharing trial_;
-  bool sharing_ = false;  // no turns: the ready processes share the device
-  bool gaps_ = false;     // a process with a long slice is bound by launches
+  bool sharing_ = false;    // no turns: the ready processes share the device
+  bool may_share_ = false;  // the commands of all that are ready are short
+  bool gaps_ = false;       // a process with a long slice is bound by launches
   bool released_ =
       false;  // no turns, and no process has the shortest slice (see above), because of the next two:
   bool window_ = false;         // a window of the watchdog

@@ -114,6 +114,25 @@ TEST_F(ProcessSlicesTest, a_pause_of_a_process_that_nobody_waits_for_is_short) {
   EXPECT_EQ(Decide(), now_ + microseconds(200));
 }
 
+TEST_F(ProcessSlicesTest, a_pause_in_a_turn_that_is_not_worth_two_changes_between_processes_makes_none) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(3, 5);
+  Work(1);
+  Decide();
+  Work(2);
+  Decide();
+  ASSERT_EQ(SliceOf(2), kNoSlice);
+  Finish(1);
+  Decide();
+  now_ += microseconds(999);
+  Decide();
+  EXPECT_EQ(SliceOf(2), kNoSlice) << "another one waits, and would have to give the device back at once";
+  now_ += microseconds(1);
+  Decide();
+  EXPECT_EQ(SliceOf(2), kShortestSlice);
+}
+
 TEST_F(ProcessSlicesTest, the_last_process_has_the_drivers_slice_again) {
   Add(1, 0);
   Add(2, 5);

@@ -265,8 +265,9 @@ inline bool LeavesGaps(const QueueRecord& queue, TimePoint now) {
 
 // How long the queue lingers when it has retired everything.
 inline Duration GraceOf(const QueueRecord& queue, const SchedulerConfig& config) {
+  const ProcessSlices& slices = queue.device->slices;
   const bool costs_a_change =
-      queue.rivalry.can_hold && !queue.rivalry.holds_own && queue.device->slices.beside_holding();
+      !queue.rivalry.holds_own && slices.beside_holding() && (queue.rivalry.can_hold || slices.turns_only());
   return costs_a_change ? std::max(config.grace, config.process_grace) : config.grace;
 }
 

@@ -31,8 +31,9 @@ namespace xsched::sched {
 
 struct SchedulerConfig {
   // How long a queue that has retired everything still counts as ready: if it holds queues of its own
-  // process, or on a device without time slices; and if all that it holds are queues of other processes, with
-  // time slices, where each change takes the device from everybody for 0.2 to 0.4 ms. The larger one counts
+  // process, or on a device without time slices; and if a pause may cost a change between processes, which
+  // takes the device from everybody for 0.2 to 1 ms: all that it holds are queues of other processes, with
+  // time slices, or its process takes turns with others (ProcessSlices::turns_only). The larger one counts
   // then.
   Duration grace = std::chrono::microseconds(200);
   Duration process_grace = std::chrono::milliseconds(1);
