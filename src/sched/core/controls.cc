@@ -161,16 +161,12 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     queue->running = false;
     SetChosen(*queue, false, now);
     Report(*queue, inputs, false, sink);
-    Charge charge = Charge::kWaiting;
     if (overruns) {
       if (newly_held) BeginOverrun(*queue, now, sink);
-      AskOverrun(*queue, now, sink);
-      if (const TimePoint until = ChargedUntil(*queue); now < until) {
-        charge = Charge::kService;
-        next = std::min(next, until);
-      }
+      StepOverrun(*queue, now, sink);
+    } else {
+      SetCharge(*queue, Charge::kWaiting, now);
     }
-    SetCharge(*queue, charge, now);
     if (queue->limited) {
       // Nobody else makes it wait, so the watchdog has nothing to give back.
       next = std::min(next, queue->limited_until);
@@ -225,7 +221,7 @@ void Controls::StepWatches(DeviceRecord& device, TimePoint now, ControlSink& sin
   BeginWatches(device);
   for (QueueRecord* queue : device.active) {
     if (queue->run) StepWatch(*queue, ChanceOf(*queue, device.held_since, now, config_), now, sink);
-    if (queue->overruns) AskOverrun(*queue, now, sink);
+    if (queue->overruns) StepOverrun(*queue, now, sink);
   }
   EndWatches(device, now);
 }

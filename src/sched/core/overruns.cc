@@ -31,6 +31,12 @@ bool IsShort(const QueueRecord& queue) {
   return queue.overrun.usual != Duration::zero() && queue.overrun.usual < kWorthAwaiting;
 }
 
+// If its overruns are usually so short that others do not wait for them, what is left of one after that time
+// waits for the commands of the others.
+TimePoint ChargedUntil(const QueueRecord& queue) {
+  return queue.overrun.since + (IsShort(queue) ? kWorthAwaiting : kChargedAtMost);
+}
+
 }  // namespace
 
 void BeginOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink) {
@@ -40,7 +46,7 @@ void BeginOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink) {
   sink.Query(queue.id);
 }
 
-void AskOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink) {
+void StepOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink) {
   // More and more seldom: for each question, the client looks closely at first.
   const auto next = [&overrun = queue.overrun] {
     return overrun.asked_at + std::max(kAskedAgain, overrun.asked_at - overrun.since);
@@ -49,7 +55,12 @@ void AskOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink) {
     queue.overrun.asked_at = now;
     sink.Query(queue.id);
   }
-  queue.device->ask_at = std::min(queue.device->ask_at, next());
+  TimePoint& step_at = queue.device->ask_at;
+  step_at = std::min(step_at, next());
+  const TimePoint charged_until = ChargedUntil(queue);
+  const bool charged = now < charged_until;
+  SetCharge(queue, charged ? Charge::kService : Charge::kWaiting, now);
+  if (charged) step_at = std::min(step_at, charged_until);
 }
 
 bool MayOverrun(const QueueRecord& queue) { return queue.traits.reports_overruns && queue.Unfinished(); }
@@ -63,10 +74,6 @@ bool OverrunIsAwaited(QueueRecord& queue, TimePoint now, TimePoint& until) {
   return false;
 }
 
-TimePoint ChargedUntil(const QueueRecord& queue) {
-  return queue.overrun.since + (IsShort(queue) ? kWorthAwaiting : kChargedAtMost);
-}
-
 void EndOverrun(QueueRecord& queue, TimePoint now) {
   if (!queue.overruns) return;
   // One may be short by chance. So a longer one counts at once, and a shorter one little by little.
@@ -75,7 +82,6 @@ void EndOverrun(QueueRecord& queue, TimePoint now) {
   usual = std::max(length, usual - (usual - length) / kForgottenPart);
   queue.overruns = false;
   SetCharge(queue, Charge::kWaiting, now);
-  queue.device->dirty = true;
 }
 
 void LeaveOverrun(QueueRecord& queue, TimePoint now) {

@@ -23,15 +23,13 @@ namespace xsched::sched {
 
 // The queue is held while the device has something of it. Asks whether that has ended already.
 void BeginOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink);
-// Asks again from time to time. Sets DeviceRecord::ask_at accordingly.
-void AskOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink);
+// Asks again from time to time, and charges the queue, for so long at most. Sets DeviceRecord::ask_at
+// accordingly.
+void StepOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink);
 // The queue runs. Does it overrun if it is held now?
 bool MayOverrun(const QueueRecord& queue);
 // Do others wait for its end, and until when at most? REQUIRES: it overruns, or will when it is held now.
 bool OverrunIsAwaited(QueueRecord& queue, TimePoint now, TimePoint& until);
-// Until when it is charged for its overrun at most. If its overruns are usually so short that others do not
-// wait for them, what is left of one after that time waits for the commands of the others.
-TimePoint ChargedUntil(const QueueRecord& queue);
 // The device has nothing more of a held queue.
 void EndOverrun(QueueRecord& queue, TimePoint now);
 // The queue runs again, or does not count any more. If it overruns, that would have lasted for longer.

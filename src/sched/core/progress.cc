@@ -81,7 +81,16 @@ void Scheduler::Drained(QueueId id, uint32_t drains, TimePoint now) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || std::exchange(queue->drains, drains) == drains) return;
+  if (!queue->overruns) return;
   EndOverrun(*queue, now);
+  // If nobody waits for the end, it changes only what the queues receive from now on.
+  DeviceRecord& device = *queue->device;
+  if (device.awaited != nullptr) {
+    device.dirty = true;
+  } else {
+    device.ask_at = now;
+    impl_->decide_at = std::min(impl_->decide_at, now);
+  }
 }
 
 void Scheduler::FoundIdle(QueueId id, uint32_t found_idle, TimePoint now) {

@@ -825,6 +825,59 @@ TEST_F(SchedulerTest, an_overrun_that_is_usually_short_is_charged_for_half_a_mil
   EXPECT_EQ(ServiceOf(kOther) - other, microseconds(2250));
 }
 
+// Lets the last queue run that it is shown, and counts how often it is asked.
+class CountsDecisions final : public Policy {
+ public:
+  explicit constexpr CountsDecisions(int& decisions) : Policy(kInfo), decisions_(decisions) {}
+  TimePoint Decide(const DeviceView& device) const override {
+    for (QueueView& queue : device.ready) queue.run = &queue == &device.ready.back();
+    ++decisions_;
+    return kNever;
+  }
+  bool CanHold(const Hints&, const Hints&) const override { return true; }
+
+ private:
+  static constexpr PolicyInfo kInfo = {
+      .type = kPolicyUnknown, .name = "LAST", .summary = "", .charges_overruns = true, .steady = true};
+  int& decisions_;
+};
+
+TEST_F(SchedulerTest, the_end_of_an_overrun_for_which_nobody_waits_needs_no_decision) {
+  int decisions = 0;
+  const CountsDecisions policy(decisions);
+  scheduler_.SetPolicy(policy);
+  for (const QueueId id : {kLow, kHigh}) {
+    const ProcessId process{static_cast<uint64_t>(id)};
+    ASSERT_TRUE(scheduler_.AddQueue(id, process, kDevice, {}, now_, {.reports_overruns = true}));
+  }
+  uint64_t requests = 0;
+  const auto begin_request = [&] {
+    ++requests;
+    Progress(kHigh, requests, requests - 1);
+    ASSERT_TRUE(Runs(kHigh));
+    ASSERT_FALSE(Runs(kLow));
+    decisions = 0;
+  };
+  Progress(kLow, 1'000'000, 0);
+  begin_request();
+  Pass(microseconds(100));
+  const Duration low = ServiceOf(kLow);
+  const Duration high = ServiceOf(kHigh);
+  EndOverrun(kLow);
+  EXPECT_EQ(decisions, 0);
+  Pass(milliseconds(1));
+  EXPECT_EQ(ServiceOf(kLow), low);
+  EXPECT_EQ(ServiceOf(kHigh) - high, milliseconds(1));
+  Progress(kHigh, requests, requests);
+  Pass(milliseconds(10));
+
+  const Duration before = ServiceOf(kLow);
+  begin_request();
+  Pass(milliseconds(1));
+  EXPECT_EQ(decisions, 0) << "nor is there one when it is charged no longer";
+  EXPECT_EQ(ServiceOf(kLow) - before, microseconds(250)) << "half of half a millisecond";
+}
+
 TEST_F(SchedulerTest, an_overrun_whose_end_is_never_reported_is_charged_for_10_s_at_most) {
   HoldOneThatReports(1'000'000);
   const Duration before = ServiceOf(kLow);
