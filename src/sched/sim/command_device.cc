@@ -276,6 +276,7 @@ void CommandDevice::Run(Process& process, TimePoint now) {
 }
 
 void CommandDevice::Dispatch(TimePoint now) {
+  at_ = now;  // the first time, nothing has been settled
   Choose(now);
   next_ = Next();
   changed_ = false;

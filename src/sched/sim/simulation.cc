@@ -208,7 +208,6 @@ void Simulation::IntroduceProcesses() {
 
 Result Simulation::Run() {
   const TimePoint end = kStart + load_.length;
-  Settle();
   RunUntil(std::min(kStart + conditions_.warm_up, end));
   EndWarmUp();
   RunUntil(end);

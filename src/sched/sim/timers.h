@@ -11,9 +11,9 @@ namespace xsched::sched::sim {
 
 class Timers {
  public:
-  // Nothing is due.
-  explicit Timers(size_t count) : places_(count), heap_(count) {
-    for (size_t i = 0; i < count; ++i) Put({kNever, i}, i);
+  // Nothing is due. One more than these never is, so that there always is a first one.
+  explicit Timers(size_t count) : places_(count + 1), heap_(count + 1) {
+    for (size_t i = 0; i <= count; ++i) Put({kNever, i}, i);
   }
 
   void Set(size_t number, TimePoint due) {
@@ -23,8 +23,8 @@ class Timers {
     if (due > before) Sink(timer);
   }
   // The time of the first one; kNever: nothing is due, or there are none.
-  TimePoint next() const { return heap_.empty() ? kNever : heap_[0].due; }
-  // Of several that are due at the same time, the one with the smallest number. REQUIRES: there are any.
+  TimePoint next() const { return heap_[0].due; }
+  // Of several that are due at the same time, the one with the smallest number. REQUIRES: one is due.
   size_t first() const { return heap_[0].number; }
 
  private:
