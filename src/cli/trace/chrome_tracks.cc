@@ -20,19 +20,41 @@ class ChromeTracks {
       : names_(names), beside_(beside), events_(events) {}
 
   void AddProcess(const std::string& id, ChromeTrace::Process& process);
+  // Of all processes that were added: only then is it known which arrows have both ends.
+  void WriteThreads();
   void AddMemory(std::pair<int64_t, int64_t> device, std::vector<ChromeTrace::Memory>& memory);
   const ShownSlices& slices() const { return slices_; }
 
  private:
+  struct ArrowEnd {
+    size_t slice;
+    uint64_t arrow;
+    auto operator<=>(const ArrowEnd&) const = default;
+  };
+  struct Thread {
+    TrackEvents::Track parent;
+    std::string name;
+    NestedSlices slices;
+    std::vector<ChromeTrace::Point> points;
+    std::vector<ArrowEnd> arrows;  // sorted
+  };
+  struct Arrow {
+    size_t ends = 0;  // slices that are shown
+    TrackEvents::Arrow shown = 0;
+  };
+
   bool IsShown(Duration begin, Duration end) const { return begin <= beside_.until && end >= beside_.from; }
   Duration Since(Duration time) const { return time - beside_.from; }
   TrackEvents::Track TrackOf(const std::string& id, const ChromeTrace::Process& process);
   void AddThread(TrackEvents::Track parent, const std::string& name, ChromeTrace::Thread& thread);
+  void Write(const Thread& thread);
+  std::vector<TrackEvents::Arrow> ArrowsOf(const Thread& thread, size_t slice);
 
   const std::vector<std::string>& names_;
   const Beside& beside_;
   TrackEvents& events_;
-  std::unordered_map<uint64_t, TrackEvents::Arrow> arrows_;
+  std::vector<Thread> threads_;
+  std::unordered_map<uint64_t, Arrow> arrows_;
   ShownSlices slices_;
 };
 
@@ -70,28 +92,50 @@ void ChromeTracks::AddProcess(const std::string& id, ChromeTrace::Process& proce
 
 void ChromeTracks::AddThread(TrackEvents::Track parent, const std::string& name,
                              ChromeTrace::Thread& thread) {
-  const NestedSlices nested(std::move(thread.slices));
-  std::unordered_map<size_t, std::vector<TrackEvents::Arrow>> arrows;  // by the slice
+  NestedSlices nested(std::move(thread.slices));
+  std::vector<ArrowEnd> ends;
   for (const ChromeTrace::ArrowEnd& end : thread.arrows) {
-    const std::optional<size_t> slice = nested.At(end.at);
-    if (!slice) continue;
-    TrackEvents::Arrow& arrow = arrows_[end.arrow];
-    if (arrow == 0) arrow = events_.AddArrow();
-    arrows[*slice].push_back(arrow);
+    if (const std::optional<size_t> slice = nested.At(end.at)) ends.push_back({*slice, end.arrow});
   }
+  std::ranges::sort(ends);
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  for (const ArrowEnd& end : ends) ++arrows_[end.arrow].ends;
+  threads_.push_back({parent, name, std::move(nested), std::move(thread.points), std::move(ends)});
+}
+
+void ChromeTracks::WriteThreads() {
+  for (const Thread& thread : threads_) Write(thread);
+}
+
+void ChromeTracks::Write(const Thread& thread) {
+  const NestedSlices& nested = thread.slices;
   std::vector<TrackEvents::Track> tracks;
-  for (size_t i = 0; i < std::max<size_t>(nested.tracks(), 1); ++i)
-    tracks.push_back(events_.AddTrack(parent, i == 0 ? name : fmt::format("{} ({})", name, i + 1)));
+  for (size_t i = 0; i < std::max<size_t>(nested.tracks(), 1); ++i) {
+    tracks.push_back(
+        events_.AddTrack(thread.parent, i == 0 ? thread.name : fmt::format("{} ({})", thread.name, i + 1)));
+  }
   nested.Visit(
       [&](size_t index, size_t track) {
         const Slice& slice = nested.slices()[index];
-        const auto known = arrows.find(index);
         events_.Begin(tracks[track], Since(slice.begin), names_[slice.name], names_[slice.category],
-                      known == arrows.end() ? std::vector<TrackEvents::Arrow>() : known->second);
+                      ArrowsOf(thread, index));
       },
       [&](size_t index, size_t track) { events_.End(tracks[track], Since(nested.slices()[index].end)); });
   for (const ChromeTrace::Point& point : thread.points)
     events_.Instant(tracks.front(), Since(point.at), names_[point.name]);
+}
+
+// Without those whose other end is not shown.
+std::vector<TrackEvents::Arrow> ChromeTracks::ArrowsOf(const Thread& thread, size_t slice) {
+  std::vector<TrackEvents::Arrow> shown;
+  const auto first = std::ranges::lower_bound(thread.arrows, slice, {}, &ArrowEnd::slice);
+  for (auto end = first; end != thread.arrows.end() && end->slice == slice; ++end) {
+    Arrow& arrow = arrows_.at(end->arrow);
+    if (arrow.ends < 2) continue;
+    if (arrow.shown == 0) arrow.shown = events_.AddArrow();
+    shown.push_back(arrow.shown);
+  }
+  return shown;
 }
 
 void ChromeTracks::AddMemory(std::pair<int64_t, int64_t> device, std::vector<ChromeTrace::Memory>& memory) {
@@ -108,6 +152,7 @@ void ChromeTracks::AddMemory(std::pair<int64_t, int64_t> device, std::vector<Chr
 ShownSlices AddChromeTrace(ChromeTrace&& trace, const Beside& beside, TrackEvents& events) {
   ChromeTracks tracks(trace.names, beside, events);
   for (auto& [id, process] : trace.processes) tracks.AddProcess(id, process);
+  tracks.WriteThreads();
   for (auto& [device, memory] : trace.memory) tracks.AddMemory(device, memory);
   return tracks.slices();
 }

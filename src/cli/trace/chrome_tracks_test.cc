@@ -70,8 +70,19 @@ TEST(ChromeTracks, an_arrow_is_at_the_slice_that_is_there_and_one_without_a_slic
                        {"ph":"s","cat":"a","id":1,"pid":1,"tid":1,"ts":1790000000001002},
                        {"ph":"f","cat":"a","id":1,"pid":2,"tid":1,"ts":1790000000001010},
                        {"ph":"f","cat":"a","id":2,"pid":2,"tid":1,"ts":1790000000001900}])"),
-              testing::IsSupersetOf({"1001000 ns track 3 begins launch, arrow 1",
+              testing::IsSupersetOf({"1001000 ns track 4 begins launch, arrow 1",
                                      "1010000 ns track 5 begins kernel, arrow 1"}));
+}
+
+TEST(ChromeTracks, an_arrow_whose_other_end_is_not_shown_is_left_out) {
+  EXPECT_THAT(Show(R"([{"ph":"X","name":"launch","pid":1,"tid":1,"ts":1790000000001001,"dur":5},
+                       {"ph":"X","name":"kernel after","pid":2,"tid":1,"ts":1790000000002010,"dur":5},
+                       {"ph":"s","cat":"a","id":1,"pid":1,"tid":1,"ts":1790000000001002},
+                       {"ph":"f","cat":"a","id":1,"pid":2,"tid":1,"ts":1790000000002010},
+                       {"ph":"s","cat":"to itself","id":2,"pid":1,"tid":1,"ts":1790000000001002},
+                       {"ph":"f","cat":"to itself","id":2,"pid":1,"tid":1,"ts":1790000000001003}])"),
+              ElementsAre("track 2: torch: 1", "track 3 of 2: thread 1", "1001000 ns track 3 begins launch",
+                          "1006000 ns track 3 ends"));
 }
 
 TEST(ChromeTracks, allocated_memory_is_a_counter_of_each_device) {
