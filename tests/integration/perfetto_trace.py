@@ -35,9 +35,8 @@ def faults(trace):
 
 def parts_of(value):
     """The messages in a field."""
-    if hasattr(value, "ListFields"):
-        return [value]
-    return [part for part in value if hasattr(part, "ListFields")] if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)) else []
+    parts = [value] if hasattr(value, "ListFields") or not hasattr(value, "MergeFrom") else value
+    return [part for part in parts if hasattr(part, "ListFields")]
 
 
 def messages_of(message):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 
+import perfetto_trace
 from harness import Client, check, held_client, main, test, under, wait_until
 
 HELD_FOR = b"held for queue "  # in the names of two events in a timeline: the queue's hold, and the decision
@@ -129,6 +130,118 @@ def what_was_is_explained_although_nobody_recorded_it(place):
     check(all(0 <= line.get("t", 0) <= 1e9 for line in lines), "of that second")
     told = place.tool("explain", "--recording", str(recorded))
     check(told.returncode == 0 and f"held for soft_client (pid {urgent.process.pid})" in told.stdout, f"which explain reads: {told.stdout}")
+
+
+def timeline(place, *source):
+    """What xsched trace writes, by Perfetto's own definition of its format."""
+    path = pathlib.Path(place.folder) / "recording.pftrace"
+    told = place.tool("trace", *source, "--output", str(path))
+    check(told.returncode == 0, f"it is a timeline: {told.stderr}")
+    trace = perfetto_trace.read(path)
+    found = perfetto_trace.faults(trace)
+    check(not found, f"{source}: nothing is wrong with it: {found}")
+    return trace
+
+
+def recorded_while_one_waits(place):
+    """The recording, and the clients: the less urgent one, and the one that it waits for."""
+    perfetto_trace.perfetto()
+    place.start_server()
+    clients = at_work(place, 0, "continuous"), at_work(place, 5)
+    recording = Recording(place, "--seconds", "1")
+    check(recording.end()[0] == 0, "it ends")
+    return recording, *clients
+
+
+@test
+def perfetto_reads_in_a_timeline_what_was_recorded(place):
+    recording, low, urgent = recorded_while_one_waits(place)
+    trace = timeline(place, str(recording.path))
+    processes = perfetto_trace.processes_of(trace)
+    programs = {(client.process.pid, "soft_client") for client in (low, urgent)}
+    check(set(processes.values()) == programs, f"processes: {processes}")
+    numbers = {queue["id"]: queue["number"] for queue in recording.of("queue")}
+    slices = perfetto_trace.slices_of(trace)
+
+    held = {(one.track.name, one.name, one.begin, one.end) for one in slices if one.track.name.endswith(" held")}
+    lines = [(line["t"], line["hold"]) for line in recording.lines() if "hold" in line]
+    check(held and held == {(f"queue {numbers[hold['queue']]} held", f"held for queue {numbers[hold['by']]} (soft_client)",
+                             begin, begin + hold["span_ns"]) for begin, hold in lines}, f"all holds: {held} of {lines}")
+    arrows = {min(one.arrows): processes[one.track.parent_uuid] for one in slices if one.name.startswith("goes before ")}
+    ends = {min(one.arrows): processes[one.track.parent_uuid] for one in slices if one.track.name.endswith(" held")}
+    check(arrows.keys() == ends.keys() and {*arrows.values(), *ends.values()} == programs, f"with arrows: {arrows}, {ends}")
+
+    for key, note in (("commands", "commands"), ("device_ns", "device time, ns"), ("waiting_ns", "held or off the device, ns")):
+        of_bursts = sum(burst.get(key, 0) for burst in recording.of("burst"))
+        of_requests = sum(one.notes[note] for one in slices if one.name == "request")
+        check(of_requests == of_bursts, f"{note}: {of_requests} of {of_bursts}")
+    counters = perfetto_trace.counters_of(trace)
+    with_work = [value for _, value in counters["software device 1: queues with work"]]
+    check(max(with_work) == 2 and with_work[-1] == 0, f"queues with work: {counters}")
+    times = [at for at, _ in perfetto_trace.events_of(trace)]
+    check(times[-1] < 20e9, f"times count from the recording's beginning: {times[0]} to {times[-1]}")
+    timeline(place, "--last", "1")
+
+
+def torch_profile(pid, at_us):
+    """As PyTorch's profiler writes it, in some 100 us from `at_us` on, beside what is outside the recording's time."""
+    gpu = {"pid": 0, "tid": 7}
+    thread = {"pid": pid, "tid": pid}
+    late = at_us + 60_000_000
+    launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", **thread}
+    kernel = {"ph": "X", "cat": "kernel", "name": "gemm", **gpu}
+    memory = {"ph": "i", "name": "[memory]", "s": "t", **thread}
+    return {"baseTimeNanoseconds": 0, "traceEvents": [
+        {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "python3"}},
+        {"ph": "M", "name": "process_labels", "pid": 0, "tid": 0, "args": {"labels": "GPU 0"}},
+        {"ph": "M", "name": "thread_name", **gpu, "args": {"name": "stream 7"}},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", **thread, "ts": at_us, "dur": 40},
+        {**launch, "ts": at_us + 10, "dur": 10.5}, {**launch, "ts": at_us + 30, "dur": 5},
+        # Neither one contains the other.
+        {"ph": "X", "cat": "cpu_op", "name": "aten::add", **thread, "ts": at_us + 35, "dur": 20},
+        {**kernel, "ts": at_us + 25, "dur": 50}, {**kernel, "ts": late, "dur": 50},
+        {"ph": "s", "cat": "ac2g", "id": 1, "name": "ac2g", **thread, "ts": at_us + 10},
+        {"ph": "f", "cat": "ac2g", "id": 1, "name": "ac2g", **gpu, "ts": at_us + 25, "bp": "e"},
+        {"ph": "s", "cat": "ac2g", "id": 2, "name": "ac2g", **thread, "ts": at_us + 30},
+        {"ph": "f", "cat": "ac2g", "id": 2, "name": "ac2g", **gpu, "ts": late, "bp": "e"},
+        {"ph": "i", "name": "Iteration", "s": "g", **thread, "ts": at_us},
+        {**memory, "ts": at_us + 5, "args": {"Total Allocated": 4096, "Device Type": 1, "Device Id": 0}},
+        {**memory, "ts": at_us + 45, "args": {"Total Allocated": 0, "Device Type": 1, "Device Id": 0}}]}
+
+
+@test
+def perfetto_reads_in_a_timeline_what_pytorchs_profiler_recorded(place):
+    recording, low, _ = recorded_while_one_waits(place)
+    began = recording.lines()[0]["recorded"]["started_unix_ns"]
+    at_us = began // 1000 + 500_000
+    profile = pathlib.Path(place.folder) / "torch.json"
+    profile.write_text(json.dumps(torch_profile(low.process.pid, at_us)))
+    trace = timeline(place, str(recording.path), "--torch", str(profile))
+    times = [at for at, _ in perfetto_trace.events_of(trace)]
+    check(began <= times[0] and times[-1] <= began + 20e9, f"times are Unix times: {times[0]} to {times[-1]} from {began}")
+
+    slices = perfetto_trace.slices_of(trace)
+    of_torch = {one.name: one for one in slices if one.name in ("aten::mm", "cudaLaunchKernel", "aten::add", "gemm", "Iteration")}
+
+    def check_slice(name, category, track, begin_us, length_ns):
+        one = of_torch[name]
+        check((one.categories, one.track.name) == ([category] if category else [], track), f"{name}: {one.categories}, {one.track}")
+        begin = (at_us + begin_us) * 1000
+        check((one.begin, one.end) == (begin, begin + length_ns), f"{name}: {one.begin} to {one.end} for {begin}, {length_ns}")
+        return one
+
+    thread = f"thread {low.process.pid}"
+    for one in (check_slice("aten::mm", "cpu_op", thread, 0, 40_000), check_slice("aten::add", "cpu_op", f"{thread} (2)", 35, 20_000),
+                check_slice("Iteration", "", thread, 0, 0)):
+        process = perfetto_trace.processes_of(trace)[one.track.parent_uuid]
+        check(process == (low.process.pid, "soft_client"), f"{one.name} is in the recorded process: {process}")
+    kernel = check_slice("gemm", "kernel", "stream 7", 25, 50_000)
+    launches = [one for one in slices if one.name == "cudaLaunchKernel"]
+    check([one.arrows for one in launches] == [kernel.arrows, set()], f"one arrow, to the kernel: {[one.arrows for one in launches]}")
+    check(kernel.arrows, "from the launch")
+    counters = perfetto_trace.counters_of(trace)
+    memory = [((at_us + 5) * 1000, 4096), ((at_us + 45) * 1000, 0)]
+    check(counters["torch: allocated memory of GPU 0, bytes"] == memory, f"memory: {counters}")
 
 
 @test
