@@ -63,20 +63,30 @@ void CountFoundIdle(ControlBlock& block) { block.found_idle.fetch_add(1, std::me
 
 namespace {
 constexpr uint64_t kBurstEnded = 1;
+
+bool GoesOn(uint64_t burst_at) { return burst_at != 0 && (burst_at & kBurstEnded) == 0; }
 }  // namespace
 
+// The accesses to burst_at are seq_cst, against CountSubmitted and ReadSubmitted (FlowState::EndBurst).
 void BeginBurst(ControlBlock& block, TimePoint now) {
+  uint64_t former = block.burst_at.load(std::memory_order_seq_cst);
+  if (GoesOn(former)) return;
   const auto at = static_cast<uint64_t>(now.time_since_epoch().count());
-  block.burst_at.store(at & ~kBurstEnded, std::memory_order_relaxed);
+  // If this fails, another launch has begun it.
+  block.burst_at.compare_exchange_strong(former, at & ~kBurstEnded, std::memory_order_seq_cst);
 }
 
 // The end of a burst that began before the queue was recorded is counted, and its length is not.
 void EndBurst(ControlBlock& block, TimePoint now) {
   const auto at = static_cast<uint64_t>(now.time_since_epoch().count());
-  const uint64_t began = block.burst_at.fetch_or(kBurstEnded, std::memory_order_relaxed);
-  if ((began & kBurstEnded) == 0 && began != 0 && at > began)
-    block.busy_ns.fetch_add(at - began, std::memory_order_relaxed);
+  const uint64_t began = block.burst_at.fetch_or(kBurstEnded, std::memory_order_seq_cst);
+  if (GoesOn(began) && at > began) block.busy_ns.fetch_add(at - began, std::memory_order_relaxed);
   block.bursts.fetch_add(1, std::memory_order_release);
+}
+
+void DropBurst(ControlBlock& block) {
+  if (GoesOn(block.burst_at.load(std::memory_order_relaxed)))
+    block.burst_at.fetch_or(kBurstEnded, std::memory_order_relaxed);
 }
 
 // `bursts` first, for then `busy_ns` has all of them.
@@ -85,8 +95,9 @@ Bursts ReadBursts(const ControlBlock& block) {
   Bursts bursts;
   bursts.ended = block.bursts.load(std::memory_order_acquire);
   bursts.busy = Duration(block.busy_ns.load(std::memory_order_relaxed) & kLongest);
-  bursts.began =
-      TimePoint(Duration(block.burst_at.load(std::memory_order_relaxed) & kLongest & ~kBurstEnded));
+  const uint64_t burst_at = block.burst_at.load(std::memory_order_relaxed);
+  bursts.began = TimePoint(Duration(burst_at & kLongest & ~kBurstEnded));
+  bursts.goes_on = GoesOn(burst_at);
   return bursts;
 }
 

@@ -31,6 +31,7 @@ struct SchedulerWords {
 
   bool held() const { return gate == kGateHold; }
   bool tracked() const { return (flags & kFlagTracked) != 0; }
+  bool counted() const { return (flags & kFlagCounted) != 0; }
   // The client reports to its scheduler, and its agent watches that this one lives.
   bool scheduled() const { return (flags & ~kFlagCounted) != 0; }
   bool operator==(const SchedulerWords&) const = default;
@@ -115,13 +116,17 @@ void CountDrain(ControlBlock& block);
 // The scheduler asked, and all that was launched has retired. The program had not noticed.
 void CountFoundIdle(ControlBlock& block);
 
-// A burst begins or ends; while the queue is recorded.
+// A burst begins or ends; while the queue reports or is recorded. One that goes on does not begin again: the
+// device may have been idle, and nobody noticed.
 void BeginBurst(ControlBlock& block, TimePoint now);
 void EndBurst(ControlBlock& block, TimePoint now);
+// The one that goes on ends, and nobody counts bursts any more.
+void DropBurst(ControlBlock& block);
 struct Bursts {
-  uint32_t ended = 0;  // their number, which wraps
-  Duration busy{};     // the sum of their lengths
-  TimePoint began{};   // the last one, which may have ended
+  uint32_t ended = 0;    // their number, which wraps
+  Duration busy{};       // the sum of their lengths
+  TimePoint began{};     // the last one, which may have ended
+  bool goes_on = false;  // the last one; its end is not among those that have ended
 };
 // A client may write anything, and may have another clock.
 Bursts ReadBursts(const ControlBlock& block);

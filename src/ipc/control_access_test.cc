@@ -245,6 +245,30 @@ TEST_F(ControlAccess, bursts_are_counted_with_the_sum_of_their_lengths) {
   EXPECT_EQ(bursts.began, begin + microseconds(50));
 }
 
+TEST_F(ControlAccess, a_burst_that_goes_on_does_not_begin_again) {
+  const TimePoint begin = TimePoint(std::chrono::hours(1));
+  EXPECT_FALSE(ReadBursts(block()).goes_on);
+  BeginBurst(block(), begin);
+  BeginBurst(block(), begin + std::chrono::microseconds(20));
+  EXPECT_TRUE(ReadBursts(block()).goes_on);
+  EXPECT_EQ(ReadBursts(block()).began, begin);
+  EndBurst(block(), begin + std::chrono::microseconds(30));
+  EXPECT_FALSE(ReadBursts(block()).goes_on);
+  EXPECT_EQ(ReadBursts(block()).busy, std::chrono::microseconds(30));
+}
+
+TEST_F(ControlAccess, a_burst_that_is_dropped_is_not_counted) {
+  const TimePoint begin = TimePoint(std::chrono::hours(1));
+  DropBurst(block());
+  BeginBurst(block(), begin);
+  DropBurst(block());
+  EXPECT_FALSE(ReadBursts(block()).goes_on);
+  BeginBurst(block(), begin + std::chrono::microseconds(20));
+  EndBurst(block(), begin + std::chrono::microseconds(30));
+  EXPECT_EQ(ReadBursts(block()).ended, 1u);
+  EXPECT_EQ(ReadBursts(block()).busy, std::chrono::microseconds(10));
+}
+
 TEST_F(ControlAccess, a_burst_whose_beginning_was_not_counted_has_no_length) {
   const TimePoint now{std::chrono::hours(1)};
   EndBurst(block(), now);

@@ -26,7 +26,7 @@ void FlowState::RetiredUpTo(uint64_t number) {
     NotifyIdle(number);
     return;
   }
-  if (raw_flags() != 0 && !NotifyIdle(number) &&
+  if (!NotifyIdle(number) && raw_flags() != 0 &&
       report_progress_.exchange(false, std::memory_order_seq_cst)) {
     signals_->RingScheduler(index_);
   }
@@ -36,16 +36,27 @@ void FlowState::RetiredUpTo(uint64_t number) {
 
 bool FlowState::NotifyIdle(uint64_t number) {
   const uint32_t flags = raw_flags();
-  if (flags == 0 || number < submitted()) return false;
+  if (number < submitted()) return false;
+  const bool counted = (flags & ipc::kFlagCounted) != 0;
+  if (!counted) ipc::DropBurst(*block_);
+  if (flags == 0) return false;
   // Only once: a program may ask repeatedly.
   if (notified_idle_.exchange(number, std::memory_order_relaxed) == number) return true;
-  if ((flags & ipc::kFlagCounted) != 0) ipc::EndBurst(*block_, Now());
+  if (counted) EndBurst();
   if (flags != ipc::kFlagCounted) signals_->RingScheduler(index_);
   return true;
 }
 
+void FlowState::EndBurst() {
+  const TimePoint now = Now();
+  ipc::EndBurst(*block_, now);
+  // A launch that came just before this has found the burst going on, and has begun none.
+  if (!Idle()) ipc::BeginBurst(*block_, now);
+}
+
 void FlowState::NotifyDrained() {
   ipc::CountDrain(*block_);
+  NotifyIdle(retired());
   signals_->RingScheduler(index_);
 }
 

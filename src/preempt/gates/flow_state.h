@@ -194,6 +194,7 @@ class FlowState {
   // far as its flags say. The device may have reported this before, but its report does not ring the
   // doorbell.
   bool NotifyIdle(uint64_t number);
+  void EndBurst();
 
   Signals* signals_ = nullptr;
   Clock clock_ = nullptr;

@@ -75,6 +75,52 @@ TEST_F(FlowStateTest, a_queue_that_is_only_recorded_counts_its_bursts_and_rings_
   EXPECT_THAT(rung, IsEmpty());
 }
 
+TEST_F(FlowStateTest, a_burst_that_went_on_when_counting_ended_is_over_when_it_begins_again) {
+  Record();
+  fake_now = std::chrono::ceil<std::chrono::seconds>(fake_now);  // bursts begin at even times
+  state.CountLaunch();
+  ipc::BeginBurst(state.block(), fake_now);
+  state.block().flags = 0;
+  state.RetiredUpTo(1);
+  EXPECT_EQ(ipc::ReadBursts(state.block()).ended, 0u);
+  Record();
+  fake_now += std::chrono::hours(1);
+  state.CountLaunch();
+  ipc::BeginBurst(state.block(), fake_now);
+  fake_now += std::chrono::milliseconds(2);
+  state.RetiredUpTo(2);
+  EXPECT_EQ(ipc::ReadBursts(state.block()).ended, 1u);
+  EXPECT_EQ(ipc::ReadBursts(state.block()).busy, std::chrono::milliseconds(2));
+}
+
+FlowState* launching_in_between = nullptr;
+
+// A clock that another thread is faster than: it launches between the check for the end and the count of it.
+TimePoint NowAfterALaunch() {
+  if (FlowState* queue = std::exchange(launching_in_between, nullptr)) {
+    queue->CountLaunch();
+    ipc::BeginBurst(queue->block(), FakeNow());
+  }
+  return FakeNow();
+}
+
+TEST_F(FlowStateTest, a_launch_that_comes_while_the_end_of_a_burst_is_counted_begins_another_one) {
+  state.Begin({3, &block, &process, this, kGatingHostGates, kPreemptLevelBlock, {}, &NowAfterALaunch});
+  Record();
+  fake_now = std::chrono::ceil<std::chrono::seconds>(fake_now);
+  state.CountLaunch();
+  ipc::BeginBurst(block, fake_now);
+  fake_now += std::chrono::milliseconds(2);
+  launching_in_between = &state;
+  state.RetiredUpTo(1);
+  EXPECT_EQ(ipc::ReadBursts(block).ended, 1u);
+  EXPECT_EQ(ipc::ReadBursts(block).began, fake_now);
+  fake_now += std::chrono::milliseconds(3);
+  state.RetiredUpTo(2);
+  EXPECT_EQ(ipc::ReadBursts(block).ended, 2u);
+  EXPECT_EQ(ipc::ReadBursts(block).busy, std::chrono::milliseconds(5));
+}
+
 TEST_F(FlowStateTest, progress_wakes_the_agent_only_while_gates_are_closed) {
   Launch(2);
   state.RetiredUpTo(1);

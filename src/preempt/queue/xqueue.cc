@@ -137,10 +137,11 @@ void XQueue::AnswerQuery() {
   flow_->OnQuery();
   // Known progress is reported at once, the rest when the driver answers or the next marker is reached.
   const bool idle = Idle();
-  // The device has reported it, which rings no doorbell. What is launched from now on waits for the end of
-  // the hold.
+  // The device has reported it, which rings no doorbell, and counts no end of the burst. What is launched
+  // from now on waits for the end of the hold.
   if (idle) {
     ipc::CountFoundIdle(block());
+    RetiredUpTo(retired());
     if (state_.DrainIsAwaited()) state_.NotifyDrained();
   }
   state_.ReportNextProgress(!idle);

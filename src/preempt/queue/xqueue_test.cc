@@ -7,6 +7,7 @@
 namespace xsched::preempt::testing {
 namespace {
 
+using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Item = FakeDriver::Item;
@@ -115,6 +116,37 @@ TEST_F(XQueueTest, a_scheduler_that_asks_is_answered_at_once_and_when_more_is_kn
   EXPECT_EQ(rung.size(), 2u);
   queue.RetiredUpTo(2);
   EXPECT_EQ(rung.size(), 2u);
+}
+
+TEST_F(XQueueTest, bursts_of_a_queue_that_reports_are_counted) {
+  XQueue& queue = Make(driver_);
+  Report(queue);
+  for (uint64_t number = 1; number <= 2; ++number) {
+    Launch(driver_);
+    fake_now += milliseconds(2);
+    queue.RetiredUpTo(number);
+    fake_now += milliseconds(5);
+  }
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).ended, 2u);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).busy, milliseconds(4));
+}
+
+TEST_F(XQueueTest, the_end_of_a_burst_that_the_driver_tells_of_is_counted_once) {
+  XQueue& queue = Make(driver_);
+  Report(queue);
+  Launch(driver_);
+  queue.block().query = 1;
+  queue.Attend();
+  queue.AskDriver();
+  fake_now += milliseconds(2);
+  Run(driver_);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).ended, 1u);
+  fake_now += milliseconds(5);
+  queue.RetiredUpTo(1);
+  queue.block().query = 2;
+  queue.Attend();
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).ended, 1u);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).busy, milliseconds(2));
 }
 
 // The driver is not asked about a stopped queue.
@@ -297,6 +329,67 @@ TEST_F(DeviceGatesTest,
   queue.block().query = 1;
   queue.Attend();
   EXPECT_EQ(queue.block().drained, 1u);
+}
+
+// A device reports to the control block, and counts no bursts.
+TEST_F(DeviceGatesTest, the_end_of_a_burst_that_the_device_reported_is_counted_when_the_scheduler_asks) {
+  XQueue& queue = Make(driver_);
+  Report(queue);
+  Launch(driver_);
+  fake_now += milliseconds(2);
+  queue.block().retired = 1;
+  queue.block().query = 1;
+  queue.Attend();
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).ended, 1u);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).busy, milliseconds(2));
+  fake_now += milliseconds(5);
+  queue.RetiredUpTo(1);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).ended, 1u) << "the program waits for it later";
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).busy, milliseconds(2));
+}
+
+TEST_F(DeviceGatesTest,
+       the_end_of_a_burst_of_a_held_queue_is_counted_when_the_device_has_nothing_more_of_it) {
+  XQueue& queue = Make(driver_);
+  Report(queue, ipc::kFlagGated | ipc::kFlagChargesOverruns);
+  Launch(driver_);
+  queue.block().gate = ipc::kGateHold;
+  queue.block().retired = 1;
+  queue.PollOverrun();
+  EXPECT_EQ(queue.block().drained, 1u);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).ended, 1u);
+}
+
+TEST_F(DeviceGatesTest, a_burst_whose_end_only_the_device_knows_goes_on_with_the_next_command) {
+  XQueue& queue = Make(driver_);
+  Report(queue);
+  const TimePoint began = fake_now;
+  for (uint64_t number = 1; number <= 3; ++number) {
+    Launch(driver_);
+    EXPECT_EQ(ipc::ReadBursts(queue.block()).began, began);
+    fake_now += milliseconds(2);
+    queue.block().retired = number;
+  }
+  queue.RetiredUpTo(3);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).ended, 1u);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).busy, milliseconds(6));
+}
+
+TEST_F(DeviceGatesTest, the_next_burst_begins_when_it_does_although_the_device_reported_the_end_of_the_last) {
+  XQueue& queue = Make(driver_);
+  Report(queue);
+  Launch(driver_);
+  fake_now += milliseconds(2);
+  queue.block().retired = 1;
+  queue.RetiredUpTo(1);
+  fake_now += milliseconds(5);
+  Launch(driver_);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).began, fake_now);
+  fake_now += milliseconds(1);
+  queue.block().retired = 2;
+  queue.RetiredUpTo(2);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).ended, 2u);
+  EXPECT_EQ(ipc::ReadBursts(queue.block()).busy, milliseconds(3));
 }
 
 // ---- the caller waits ----

@@ -111,6 +111,12 @@ class FakeProcess : public ::testing::Test,
   void Hold(XQueue& queue) { Schedule(queue, ipc::kGateHold, ipc::kFlagTracked | ipc::kFlagGated); }
   void LetRun(XQueue& queue) { Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated); }
 
+  // It also counts its bursts, which begin at even times.
+  void Report(XQueue& queue, uint32_t flags = 0) {
+    fake_now = std::chrono::ceil<std::chrono::seconds>(fake_now);
+    Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagCounted | flags);
+  }
+
   struct Requested {
     uint32_t index;
     Work work;
