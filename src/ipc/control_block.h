@@ -56,8 +56,8 @@ inline constexpr uint32_t kFlagSliced =
 // The queue is charged for its overruns: what it still does after a hold. So its client reports their end
 // (`drained`).
 inline constexpr uint32_t kFlagChargesOverruns = 1u << 3;
-// The queue is recorded: its client counts its bursts, and how long they were. By itself this flag takes
-// nothing from the queue, and makes it report nothing.
+// The queue reports, or is recorded: its client counts its bursts, and how long they were. By itself this
+// flag takes nothing from the queue, and makes it report nothing.
 inline constexpr uint32_t kFlagCounted = 1u << 4;
 // With kFlagChargesOverruns: overruns delay others all the same, so the client stops soon. Without it, it
 // keeps the device busy instead.

@@ -20,6 +20,7 @@
 #include "server/bells.h"
 #include "server/connection.h"
 #include "server/device_access.h"
+#include "server/ended_bursts.h"
 #include "server/jobs.h"
 #include "server/limits.h"
 #include "server/liveness.h"
@@ -52,10 +53,14 @@ struct QueueUsage {
   uint64_t incidents = 0;
   sched::WaitReason why = sched::WaitReason::kNone;  // since then
   // As last seen, for its requests.
-  TimePoint ready_since = kNever;  // kNever: it has no work, or it is not known since when
+  TimePoint ready_since = kNever;  // kNever: no request goes on, or it is not known since when
+  bool goes_on = false;            // a request does; if its client counts bursts
   uint64_t retired = 0;
   bool was_idle = false;
   bool reported = false;
+  std::optional<ipc::Bursts> bursts;
+  SeenEnd seen_end;
+  TimePoint seen_at{};
 
   void CountTurn() const noexcept;
 };
@@ -88,14 +93,19 @@ struct Queue {
   ipc::SchedulerWords words;  // what we last wrote into its control block
   uint64_t submitted = 0;     // as last read: if it grows, the process is alive
   uint64_t retired = 0;       // likewise
+  ipc::Bursts bursts;         // likewise, and not newer than these
   bool hints_unsent = false;  // a tool has set them, and they have not been sent to the agent
   std::optional<WantedConfig> config_unsent;
-  bool recorded = false;  // a tool records it, so it reports as if others waited for it
+  bool recorded = false;  // a tool records it, so its client counts its bursts
   bool touched = false;   // since the recordings last looked at it
   QueueUsage usage;
   Agent* agent;
 
   ipc::ControlBlock& block() const;
+  // Its client counts bursts while it reports, and does so right.
+  bool CountsReported() const;
+  // Null: its client does not count them now.
+  std::optional<ipc::Bursts> CountedBursts() const;
 };
 
 // Identifies the memory of a segment, independent of who sent its descriptor.
@@ -141,5 +151,16 @@ struct Agent {
 };
 
 inline ipc::ControlBlock& Queue::block() const { return agent->segment->blocks[index]; }
+
+inline bool Queue::CountsReported() const {
+  constexpr uint16_t kFirstThatDoes = 11;
+  return agent->connection.minor >= kFirstThatDoes;
+}
+
+inline std::optional<ipc::Bursts> Queue::CountedBursts() const {
+  constexpr uint16_t kFirstThatCounts = 6;  // older clients only report
+  const bool counts = words.scheduled() ? CountsReported() : agent->connection.minor >= kFirstThatCounts;
+  return words.counted() && counts ? std::optional(bursts) : std::nullopt;
+}
 
 }  // namespace xsched::server

@@ -14,7 +14,9 @@ namespace {
 
 ipc::SchedulerWords WordsFor(const Queue& queue, const sched::Control& control) {
   ipc::SchedulerWords words = ipc::WordsOf(control);
-  if (queue.recorded) words.flags |= ipc::kFlagCounted;
+  // Reports alone do not tell one burst from two, if the second one has begun before the first one's end is
+  // read.
+  if (queue.recorded || (words.scheduled() && queue.CountsReported())) words.flags |= ipc::kFlagCounted;
   return words;
 }
 
@@ -121,6 +123,8 @@ size_t Queues::ReadDoorbell(Agent& agent, TimePoint now) {
 void Queues::Observe(Queue& queue, TimePoint now) {
   const Agent& agent = *queue.agent;
   const ipc::Segment& segment = *agent.segment.get();
+  // Bursts first: one that has ended has retired its commands.
+  queue.bursts = ipc::ReadBursts(segment.blocks[queue.index]);
   const ipc::Progress progress = ipc::ReadProgress(segment.blocks[queue.index]);
   scheduler_.Moved(queue.id, progress.moved, now);
   scheduler_.Progress(queue.id, progress.submitted, progress.retired, now);

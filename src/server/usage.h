@@ -30,9 +30,10 @@ struct RequestTimes {
   }();
 
   static size_t BucketOf(Duration time) noexcept;
-  void Add(Duration time, size_t bucket) noexcept {
-    ++counts[bucket];
-    sum += time;
+  // So many of the same length.
+  void Add(Duration time, size_t bucket, uint32_t count = 1) noexcept {
+    counts[bucket] += count;
+    sum += time * count;
   }
 
   uint64_t count() const noexcept { return std::accumulate(counts.begin(), counts.end(), uint64_t{0}); }

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "server/ended_bursts.h"
 #include "server/limits.h"
 
 namespace xsched::server {
@@ -45,6 +46,78 @@ void InAll(const QueueUsage& queue, Change&& change) {
   change(queue.of_user->usage);
   change(queue.of_process->usage);
   if (queue.of_tenant != nullptr) change(*queue.of_tenant);
+}
+
+// What is read of a queue at one time, for its requests.
+struct Look {
+  TimePoint now;
+  bool busy;
+  bool reports;
+  uint64_t retired;
+  std::optional<ipc::Bursts> bursts;
+};
+
+// Requests that have ended.
+struct EndedRequests {
+  uint32_t count = 0;
+  BurstLengths lengths{};
+};
+
+// Those that the client has counted since the last look.
+EndedRequests SeeCounted(QueueUsage& counted, const Look& look) {
+  EndedBursts ended =
+      EndedSince(*counted.bursts, *look.bursts, counted.seen_at, counted.seen_end, look.retired);
+  if (ended.count == 0) return {};
+  const bool goes_on = std::exchange(counted.goes_on, false);
+  const TimePoint since = std::exchange(counted.ready_since, kNever);
+  const Duration passed = look.now - counted.seen_at;
+  if (!goes_on) return {ended.count, LengthsOf(ended, std::nullopt, passed)};
+  if (since != kNever) return {ended.count, LengthsOf(ended, counted.seen_at - since, passed)};
+  // Its length is not known.
+  const BurstLengths lengths = LengthsOf(ended, std::nullopt, passed);
+  return {ended.count - 1, {lengths.other, lengths.other}};
+}
+
+// Another one has begun if there is work, or if all has retired again.
+void SeeBegun(QueueUsage& counted, const Look& look) {
+  const bool any_end = look.bursts->ended != counted.bursts->ended;
+  const bool retired = look.retired != counted.retired && (!any_end || look.bursts->goes_on);
+  if (counted.goes_on || !(look.busy || retired)) return;
+  counted.goes_on = true;
+  // A client may not have counted yet that it has begun.
+  const bool is_counted = look.bursts->began != counted.bursts->began || (any_end && look.bursts->goes_on);
+  counted.ready_since = is_counted ? std::clamp(look.bursts->began, counted.seen_at, look.now) : look.now;
+}
+
+// The one that goes on, if all has retired: whoever notices that first has seen its end.
+EndedRequests SeeIdle(QueueUsage& counted, const Look& look) {
+  if (look.busy || !std::exchange(counted.goes_on, false)) return {};
+  counted.seen_end = {true, look.retired};
+  const TimePoint since = std::exchange(counted.ready_since, kNever);
+  if (since == kNever) return {};
+  return {1, {look.now - since, {}}};
+}
+
+// The same by the reports alone: one or none.
+EndedRequests SeeReported(QueueUsage& counted, const Look& look) {
+  const bool has_ended = counted.ready_since != kNever && !look.busy;
+  // It began and ended between two looks, which is as good as at once.
+  const bool unseen = counted.was_idle && !look.busy && look.retired > counted.retired;
+  const Duration took = has_ended ? look.now - counted.ready_since : Duration::zero();
+  if (!look.busy) counted.ready_since = kNever;
+  if (look.busy && counted.was_idle) counted.ready_since = look.now;
+  return {has_ended || unseen ? 1u : 0u, {took, {}}};
+}
+
+void AddTo(const QueueUsage& counted, const EndedRequests& ended) noexcept {
+  // A client may count bursts of a queue that never had work.
+  if (ended.count == 0 || counted.of_user == nullptr) return;
+  const size_t first = RequestTimes::BucketOf(ended.lengths.first);
+  const size_t other = RequestTimes::BucketOf(ended.lengths.other);
+  InAll(counted, [&](Usage& usage) {
+    usage.requests.Add(ended.lengths.first, first);
+    usage.requests.Add(ended.lengths.other, other, ended.count - 1);
+  });
 }
 
 }  // namespace
@@ -98,21 +171,27 @@ void UsageMeter::See(Queue& queue, const sched::QueueStats& stats, TimePoint now
 // Only a queue that reports is known to become ready and idle at once.
 void UsageMeter::SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept {
   QueueUsage& counted = queue.usage;
-  const bool busy = stats.submitted > stats.retired;
-  const bool reports = queue.words.tracked() || queue.words.held();
-  const bool ended = counted.ready_since != kNever && !busy;
-  // It began and ended between two looks, which is as good as at once.
-  const bool unseen = counted.was_idle && !busy && stats.retired > counted.retired;
-  if (reports && counted.reported && (ended || unseen)) {
-    const Duration took = ended ? now - counted.ready_since : Duration::zero();
-    const size_t bucket = RequestTimes::BucketOf(took);
-    InAll(counted, [&](Usage& usage) { usage.requests.Add(took, bucket); });
+  const Look look{.now = now,
+                  .busy = stats.submitted > stats.retired,
+                  .reports = queue.words.tracked() || queue.words.held(),
+                  .retired = stats.retired,
+                  .bursts = queue.CountedBursts()};
+  if (!look.reports || !counted.reported) {
+    counted.ready_since = kNever;
+    counted.goes_on = look.busy;
+    counted.seen_end = {!look.busy && look.bursts && look.bursts->goes_on, look.retired};
+  } else if (look.bursts && counted.bursts) {
+    AddTo(counted, SeeCounted(counted, look));
+    SeeBegun(counted, look);
+    AddTo(counted, SeeIdle(counted, look));
+  } else {
+    AddTo(counted, SeeReported(counted, look));
   }
-  if (!busy || !reports) counted.ready_since = kNever;
-  if (busy && reports && counted.reported && counted.was_idle) counted.ready_since = now;
-  counted.was_idle = !busy;
-  counted.retired = stats.retired;
-  counted.reported = reports;
+  counted.was_idle = !look.busy;
+  counted.retired = look.retired;
+  counted.reported = look.reports;
+  counted.bursts = look.bursts;
+  counted.seen_at = now;
 }
 
 void UsageMeter::Settle(Queue& queue, const sched::QueueStats& stats) noexcept {

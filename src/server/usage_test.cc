@@ -1,5 +1,7 @@
 #include "server/usage.h"
 
+#include <random>
+
 #include "server/limits.h"
 #include "server/testing/server_parts.h"
 #include "server/usage_meter.h"
@@ -13,6 +15,8 @@ using std::chrono::milliseconds;
 const Peer kAdmin{1, kServerUser, {}};
 const Peer kUser{100, 1000, {}};
 const Peer kOther{200, 1001, {}};
+
+constexpr uint16_t kOnlyReports = 5;  // older clients, which count no bursts
 
 uint64_t Ns(Duration time) { return static_cast<uint64_t>(time.count()); }
 
@@ -64,9 +68,9 @@ class UsageTest : public ServerParts {
   }
 
   // Two that wait for each other, so both report.
-  void ConnectTwo() {
-    low_.emplace(ConnectAgent(kUser));
-    urgent_.emplace(ConnectAgent(kOther));
+  void ConnectTwo(uint16_t minor = ipc::kMinor) {
+    low_.emplace(ConnectAgent(kUser, 0, minor));
+    urgent_.emplace(ConnectAgent(kOther, 0, minor));
     ASSERT_TRUE(CreateQueue(*low_, 0, 0) && CreateQueue(*urgent_, 0, 5));
     Round();
   }
@@ -119,7 +123,7 @@ TEST_F(UsageTest, memory_of_a_device_is_in_one_account_of_the_process) {
 }
 
 TEST_F(UsageTest, a_request_is_counted_from_ready_to_idle) {
-  ConnectTwo();
+  ConnectTwo(kOnlyReports);
   SubmitAndRound(*urgent_);
   RoundAfter(milliseconds(2));
   RetireAndRound(*urgent_);
@@ -135,14 +139,14 @@ TEST_F(UsageTest, a_request_is_counted_from_ready_to_idle) {
 }
 
 TEST_F(UsageTest, a_request_that_began_and_ended_between_two_looks_counts_as_short) {
-  ConnectTwo();
+  ConnectTwo(kOnlyReports);
   urgent_->block(0).submitted.fetch_add(1);
   RetireAndRound(*urgent_);
   EXPECT_EQ(OfUser(5).requests[0], 1u);
 }
 
 TEST_F(UsageTest, a_request_of_which_the_beginning_was_not_reported_is_not_counted) {
-  const Client alone = ConnectAgent(kUser);
+  const Client alone = ConnectAgent(kUser, 0, kOnlyReports);
   ASSERT_TRUE(CreateQueue(alone, 0, 5));
   SubmitAndRound(alone);
   ASSERT_FALSE(AgentOf(alone).queues.at(0).words.tracked());
@@ -157,6 +161,234 @@ TEST_F(UsageTest, a_request_of_which_the_beginning_was_not_reported_is_not_count
   SubmitAndRound(alone);
   RetireAndRound(alone);
   EXPECT_EQ(Requests(OfUser(5)), 1u) << "the next one is";
+}
+
+// ---- requests of clients that count their bursts ----
+
+class CountedRequestsTest : public UsageTest {
+ protected:
+  ipc::ControlBlock& block() { return urgent_->block(0); }
+  void Begin(TimePoint at) {
+    block().submitted.fetch_add(1);
+    ipc::BeginBurst(block(), at);
+  }
+  void End(TimePoint at) {
+    block().retired.store(block().submitted.load());
+    ipc::EndBurst(block(), at);
+  }
+  void RetireByDevice() { block().retired.store(block().submitted.load()); }
+  void RingAndRound() {
+    Ring(*urgent_, 0);
+    Round();
+  }
+};
+
+TEST_F(CountedRequestsTest, one_that_begins_before_the_end_of_another_is_read_is_another_one) {
+  ConnectTwo();
+  EXPECT_EQ(block().flags.load() & ipc::kFlagCounted, ipc::kFlagCounted);
+  Begin(now_);
+  RingAndRound();
+  for (int i = 0; i < 3; ++i) {
+    now_ += milliseconds(2);
+    End(now_);
+    Begin(now_);
+    RingAndRound();
+  }
+  const ipc::Usage account = OfUser(5);
+  EXPECT_EQ(Requests(account), 3u);
+  EXPECT_EQ(account.requests[4], 3u) << "from 1 to 2.5 ms";
+  EXPECT_EQ(account.request_ns, Ns(milliseconds(6)));
+}
+
+TEST_F(CountedRequestsTest, of_several_the_one_that_went_on_at_the_last_look_is_the_long_one) {
+  ConnectTwo();
+  Begin(now_);
+  RingAndRound();
+  RoundAfter(milliseconds(20));
+  RingAndRound();
+  End(now_ + microseconds(20));
+  Begin(now_ + microseconds(30));
+  End(now_ + microseconds(60));
+  now_ += microseconds(100);
+  RingAndRound();
+  const ipc::Usage account = OfUser(5);
+  EXPECT_EQ(Requests(account), 2u);
+  EXPECT_EQ(account.requests[0], 1u) << "up to 100 µs";
+  EXPECT_EQ(account.requests[7], 1u) << "from 10 to 25 ms";
+  EXPECT_EQ(account.request_ns, Ns(milliseconds(20) + microseconds(50)));
+}
+
+TEST_F(CountedRequestsTest, one_that_is_seen_to_end_before_its_end_is_counted_is_counted_once) {
+  ConnectTwo();
+  Begin(now_);
+  RingAndRound();
+  now_ += milliseconds(5);
+  RetireByDevice();
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 1u);
+  EXPECT_EQ(OfUser(5).request_ns, Ns(milliseconds(5)));
+  // The next one begins right after its end is counted.
+  now_ += milliseconds(20);
+  ipc::EndBurst(block(), now_);
+  Begin(now_);
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 1u);
+  now_ += milliseconds(2);
+  End(now_);
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 2u);
+  EXPECT_EQ(OfUser(5).request_ns, Ns(milliseconds(7)));
+}
+
+TEST_F(CountedRequestsTest, one_that_is_over_at_the_first_look_has_its_length) {
+  ConnectTwo();
+  now_ += milliseconds(3);
+  Begin(now_);
+  RetireByDevice();
+  now_ += microseconds(30);
+  RingAndRound();
+  now_ += microseconds(10);
+  ipc::EndBurst(block(), now_);
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 1u);
+  EXPECT_EQ(OfUser(5).request_ns, Ns(microseconds(30)));
+}
+
+// Its program never waits for the device. The agent finds out that it is idle.
+TEST_F(CountedRequestsTest, those_whose_end_the_scheduler_asks_for_are_counted) {
+  ConnectTwo();
+  for (int i = 0; i < 20; ++i) {
+    Begin(now_);
+    RingAndRound();
+    now_ += milliseconds(2);
+    RetireByDevice();
+    ipc::CountFoundIdle(block());
+    ipc::EndBurst(block(), now_);
+    RingAndRound();
+    now_ += milliseconds(14);
+  }
+  EXPECT_EQ(Requests(OfUser(5)), 20u);
+  EXPECT_EQ(OfUser(5).request_ns, Ns(milliseconds(40)));
+}
+
+TEST_F(CountedRequestsTest, one_that_goes_on_for_its_client_is_as_long_as_the_client_says) {
+  ConnectTwo();
+  const TimePoint began = now_;
+  for (int i = 0; i < 20; ++i) {
+    Begin(now_);
+    RingAndRound();
+    now_ += milliseconds(5);
+    RetireByDevice();  // nobody notices
+    now_ += milliseconds(1);
+  }
+  ipc::EndBurst(block(), now_);
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 1u);
+  EXPECT_EQ(OfUser(5).request_ns, Ns(now_ - began));
+}
+
+TEST_F(CountedRequestsTest, one_that_was_seen_to_end_and_goes_on_for_its_client_is_two) {
+  ConnectTwo();
+  for (int i = 0; i < 2; ++i) {
+    Begin(now_);
+    RingAndRound();
+    now_ += milliseconds(2);
+    RetireByDevice();
+    RingAndRound();
+    now_ += milliseconds(10);
+  }
+  ipc::EndBurst(block(), now_);
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 2u);
+  EXPECT_EQ(OfUser(5).request_ns, Ns(milliseconds(4)));
+}
+
+TEST_F(CountedRequestsTest, a_client_that_counts_without_any_command_gets_no_account) {
+  ConnectTwo();
+  ipc::BeginBurst(block(), now_);
+  ipc::EndBurst(block(), now_ + milliseconds(1));
+  RoundAfter(milliseconds(2));
+  RingAndRound();
+  for (const ipc::Usage& account : Usage(admin_)) EXPECT_EQ(Requests(account), 0u);
+}
+
+TEST_F(CountedRequestsTest, older_agents_are_not_asked_to_count_and_what_they_count_is_not_taken) {
+  constexpr uint16_t kCountsWrongly = 10;
+  ConnectTwo(kCountsWrongly);
+  EXPECT_EQ(block().flags.load() & ipc::kFlagCounted, 0u);
+  Begin(now_);
+  RingAndRound();
+  now_ += milliseconds(2);
+  for (int i = 0; i < 3; ++i) End(now_);
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 1u);
+  EXPECT_EQ(OfUser(5).request_ns, Ns(milliseconds(2)));
+}
+
+// Whatever falls between two looks: no request is lost, none is counted twice, and the sum is that of all.
+TEST_F(CountedRequestsTest, all_are_counted_wherever_the_looks_fall) {
+  ConnectTwo();
+  std::mt19937 random(1);
+  Duration busy{};
+  uint64_t count = 0;
+  const auto look_or_not = [&] {
+    now_ += microseconds(random() % 50);
+    if (random() % 3 == 0) RingAndRound();
+  };
+  for (; count < 2000; ++count) {
+    const TimePoint began = now_;
+    Begin(now_);
+    look_or_not();
+    for (uint32_t more = random() % 4; more > 0; --more) {
+      block().submitted.fetch_add(1);
+      now_ += microseconds(random() % 3000);
+      look_or_not();
+    }
+    RetireByDevice();
+    look_or_not();
+    ipc::EndBurst(block(), now_);
+    busy += now_ - began;
+    look_or_not();
+  }
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), count);
+  EXPECT_NEAR(static_cast<double>(OfUser(5).request_ns), static_cast<double>(Ns(busy)),
+              static_cast<double>(Ns(busy)) / 100);
+}
+
+TEST_F(CountedRequestsTest, one_that_began_before_bursts_were_counted_is_not_counted) {
+  urgent_.emplace(ConnectAgent(kUser));
+  ASSERT_TRUE(CreateQueue(*urgent_, 0, 5));
+  // A former burst of which nobody counted the end.
+  Begin(now_ - std::chrono::minutes(1));
+  RingAndRound();
+  now_ += milliseconds(50);
+  const Client other = ConnectAgent(kOther);
+  ASSERT_TRUE(CreateQueue(other, 0, 0));
+  Round();
+  Round();
+  End(now_);
+  Begin(now_);
+  now_ += milliseconds(1);
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 0u);
+  End(now_);
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 1u) << "the next one is";
+  EXPECT_EQ(OfUser(5).request_ns, Ns(milliseconds(1)));
+}
+
+TEST_F(CountedRequestsTest, a_client_that_counts_nonsense_gets_no_time_that_there_was_not) {
+  ConnectTwo();
+  const TimePoint began = now_;
+  for (const uint64_t nonsense : {UINT64_MAX, uint64_t{1}, UINT64_MAX / 2, uint64_t{0}}) {
+    Begin(TimePoint(Duration(static_cast<Duration::rep>(nonsense / 4))));
+    block().bursts.store(static_cast<uint32_t>(nonsense));
+    block().busy_ns.store(nonsense);
+    now_ += milliseconds(1);
+    RingAndRound();
+    EXPECT_LE(OfUser(5).request_ns, Ns(now_ - began) + Ns(milliseconds(4)));
+  }
 }
 
 TEST_F(UsageTest, time_before_another_priority_stays_with_the_former_one) {

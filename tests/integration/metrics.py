@@ -143,6 +143,21 @@ def prometheus_scrapes_what_two_programs_have_had(place):
         check(metadata["xsched_user_request_latency_seconds"][0]["type"] == "histogram", f"it knows the types: {metadata}")
 
 
+# The next request begins before the server has seen the end of the one before.
+@test
+def each_request_of_a_closed_loop_beside_a_competitor_is_counted(place):
+    _, url = start_server(place)
+    Client(place, 0, "continuous", seconds=60)
+    wait_until(lambda: "xsched_process_queues{" in read(url), "the competitor is there")
+    urgent = Client(place, 5, "requests", seconds=2)
+    urgent.process.wait()
+    wait_until(lambda: urgent.lines, "it has said how many there were")
+    requests = int(urgent.lines[0].removeprefix("requests "))
+    counted = int(float(re.search(r'^xsched_user_request_latency_seconds_count{[^}]*priority="5"[^}]*} (\S+)', read(url), re.M)[1]))
+    # The first ones may begin before the queue is known, and the last one may end when it is gone.
+    check(requests > 20 and requests - 3 <= counted <= requests, f"{counted} requests are counted of {requests}")
+
+
 @test
 def prometheus_sees_that_the_server_is_gone(place):
     program("prometheus")

@@ -1,8 +1,9 @@
 // A client over the software device, for the tests in robustness.py.
 //
-//   soft_client PRIORITY continuous|task|stuck|idle SECONDS [fork|exec|queues|threads|exit-thread]
+//   soft_client PRIORITY continuous|task|stuck|idle|requests SECONDS [fork|exec|queues|threads|exit-thread]
 //
-// Writes a line "<milliseconds> <commands finished>" every 10 ms.
+// Writes a line "<milliseconds> <commands finished>" every 10 ms; with `requests`, a line "requests <number>"
+// at the end.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,18 @@ void ManyThreads(int priority) {
   before.PrintGrowth("threads");
 }
 
+// Of one command each, and each begins as soon as the one before has ended.
+void Requests(int priority, double seconds) {
+  Queue queue(priority);
+  unsigned long long count = 0;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  for (; Clock::now() < end; ++count) {
+    SoftLaunch(queue.hwq, 500, nullptr, nullptr);
+    SoftSynchronize(queue.hwq);
+  }
+  printf("requests %llu\n", count);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -89,6 +102,10 @@ int main(int argc, char** argv) {
   }
   if (extra == "threads") {
     ManyThreads(priority);
+    return 0;
+  }
+  if (mode == "requests") {
+    Requests(priority, seconds);
     return 0;
   }
   Queue queue(priority);

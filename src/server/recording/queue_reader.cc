@@ -4,11 +4,6 @@
 #include "server/recording/recorded_event.h"
 
 namespace xsched::server {
-namespace {
-
-constexpr uint16_t kFirstThatCounts = 6;  // Older clients report each burst.
-
-}  // namespace
 
 sched::QueueStats QueueReader::StatsOf(const Queue& queue, TimePoint now) const {
   return scheduler_.Stats(queue.id, now).value_or(sched::QueueStats{});
@@ -23,8 +18,8 @@ QueueTrack::Reading QueueReader::Read(const Queue& queue, const sched::QueueStat
   reading.because_of = stats.waits_for;
   reading.service = stats.service;
   reading.waiting = stats.waiting;
-  if (queue.recorded && !queue.words.scheduled() && queue.agent->connection.minor >= kFirstThatCounts)
-    reading.counted = ipc::ReadBursts(queue.block());
+  reading.counted = queue.CountedBursts();
+  reading.reports = queue.words.scheduled();
   if (!queue.has_dependencies) return reading;
   const Agent& agent = *queue.agent;
   ipc::ForEachWait(*agent.segment.get(), queue.index, [&](const ipc::Wait& wait) {

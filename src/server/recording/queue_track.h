@@ -9,8 +9,10 @@
 //
 // Counters are differences of readings, so the bursts of a queue have all of its commands, and each one once.
 //
-// While nobody waits for the queue it reports nothing, and counts its bursts instead (`counted`). Then
-// readings tell when each burst began and ended, and several that ended between two readings are one record.
+// The client counts the queue's bursts (`counted`), so several that ended between two readings are known.
+// While nobody waits for the queue, it reports nothing. Then the counters also tell when a burst began and
+// ended, and several are one record. While it reports, the time of the reading is as good, and is the
+// server's.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include "ipc/control_access.h"
 #include "ipc/messages.h"
 #include "sched/core/scheduler.h"
+#include "server/ended_bursts.h"
 #include "server/recording/recorded_event.h"
 
 namespace xsched::server {
@@ -38,7 +41,8 @@ class QueueTrack {
     Duration service{};                                // device time that it was charged for
     Duration waiting{};                                // time during which it was held or off the device
     sched::Dependency waits_for{};                     // until 0: for none
-    std::optional<ipc::Bursts> counted;                // if the client counts them, and reports nothing
+    std::optional<ipc::Bursts> counted;                // if the client counts them
+    bool reports = false;                              // likewise: it also reports
 
     bool busy() const { return submitted > retired; }
   };
@@ -71,13 +75,19 @@ class QueueTrack {
   bool SeeFirstReport(const Reading& reading, TimePoint now);
   void SeeHold(const Hold& hold, TimePoint now, RecordSink& sink);
   void SeeWait(const Reading& reading, TimePoint now, RecordSink& sink);
-  void SeeBusy(const Reading& reading, TimePoint now, RecordSink& sink);
-  // The bursts that have ended since the last reading, of which there is at least one.
-  void SeeEnded(const Reading& reading, TimePoint now, RecordSink& sink);
-  void BeginBurst(const Reading& reading, TimePoint began);
+  void SeeBusy(const Reading& reading, bool has_begun, TimePoint now, RecordSink& sink);
+  void SeeCounted(const Reading& reading, TimePoint now, RecordSink& sink);
+  // The bursts that have ended since the last reading, of which there is at least one: of a queue that
+  // reports, and of one that does not.
+  void SeeEach(const Reading& reading, const EndedBursts& ended, TimePoint now, RecordSink& sink);
+  void SeeFirstEnd(const Reading& reading, EndedBursts ended, TimePoint now, RecordSink& sink);
+  void SeeEnded(const Reading& reading, const EndedBursts& ended, TimePoint now, RecordSink& sink);
+  bool HasBegun(const Reading& reading) const;
+  Reading PartOf(const Reading& reading, uint32_t bursts) const;
+  void BeginBurst(TimePoint began);
   TimePoint LastBegan(const Reading& reading, TimePoint now) const;
   ipc::RecordedBurst BurstUntil(const Reading& reading, TimePoint end) const;
-  void PutBurst(const Reading& reading, TimePoint now, uint32_t flags, RecordSink& sink);
+  void PutBurst(const Reading& reading, TimePoint now, uint32_t flags, RecordSink& sink, uint32_t bursts = 1);
 
   sched::QueueId id_;
   TimePoint began_;
@@ -90,8 +100,9 @@ class QueueTrack {
   TimePoint seen_at_{};      // when the queue was last seen
   TimePoint ended_at_{};     // the last burst that was counted
   bool awaits_end_ = false;  // all has retired, and the end of the burst is not counted yet
-  Reading at_begin_;         // of the burst; its counters: of the last reading before it
-  Hold hold_;                // while it has work and does not run
+  SeenEnd seen_end_;
+  Reading at_begin_;  // of the burst: the last reading before it
+  Hold hold_;         // while it has work and does not run
   TimePoint held_since_{};
   sched::Dependency waited_for_{};
 };

@@ -37,6 +37,18 @@ class QueueTrackTest : public ::testing::Test, protected RecordSink {
     reading_.counted = ipc::Bursts{ended, busy, began};
     See(submitted, retired);
   }
+  // The same of a queue that reports. `goes_on`: the last one has not ended.
+  void SeeReported(uint64_t submitted, uint64_t retired, uint32_t ended, Duration busy, TimePoint began,
+                   bool goes_on) {
+    reading_.reports = true;
+    reading_.counted = ipc::Bursts{ended, busy, began, goes_on};
+    See(submitted, retired);
+  }
+  void BeginReported() {
+    reading_.counted = ipc::Bursts{};
+    reading_.reports = true;
+    Begin();
+  }
   // The queue works alone for so long.
   void Work(Duration time) {
     now_ += time;
@@ -289,6 +301,203 @@ TEST_F(QueueTrackTest,
   EXPECT_EQ(last->at_ns, 1'900'000u);
   EXPECT_EQ(last->span_ns, 200'000u);
   EXPECT_EQ(last->retired, 1u);
+}
+
+TEST_F(QueueTrackTest, of_several_the_one_that_went_on_at_the_last_look_is_a_record_of_its_own) {
+  reading_.counted = ipc::Bursts{};
+  Begin();
+  now_ += 2ms;
+  SeeCounted(3, 0, 0, {}, began_ + 1ms);
+  now_ += 50ms;
+  SeeCounted(3, 1, 0, {}, began_ + 1ms);
+  now_ += 2ms;
+  SeeCounted(5, 5, 2, 51500us, began_ + 53500us);
+  const auto first = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->bursts, 1u);
+  EXPECT_EQ(first->at_ns, 1'000'000u);
+  EXPECT_EQ(first->span_ns, 51'250'000u) << "both had the half of what was after the last look";
+  EXPECT_EQ(first->retired, 3u);
+  const auto second = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->at_ns, 53'500'000u);
+  EXPECT_EQ(second->span_ns, 250'000u);
+  EXPECT_EQ(second->retired, 2u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_reported_burst_that_begins_before_the_end_of_another_is_read_is_another_one) {
+  BeginReported();
+  SeeReported(1, 0, 0, {}, now_, true);
+  now_ += 1ms;
+  reading_.why = sched::WaitReason::kHeld;
+  See(1, 0);
+  now_ += 3ms;
+  reading_.waiting += 3ms;
+  reading_.why = sched::WaitReason::kNone;
+  See(1, 0);
+  Take<ipc::RecordedHold>();
+  Work(2ms);
+  reading_.service += 1ms;
+  SeeReported(2, 1, 1, 5900us, now_ - 50us, true);
+  const auto first = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->at_ns, 0u);
+  EXPECT_EQ(first->span_ns, 5'900'000u);
+  EXPECT_EQ(first->service_ns, 3'000'000u) << "what it was charged for";
+  EXPECT_EQ(first->waiting_ns, 3'000'000u);
+  EXPECT_EQ(first->retired, 1u);
+  Work(1ms);
+  SeeReported(2, 2, 2, 6900us, now_ - 1050us, false);
+  const auto second = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->at_ns, 6'000'000u);
+  EXPECT_EQ(second->span_ns, 1'000'000u);
+  EXPECT_EQ(second->retired, 1u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_reported_burst_ends_when_it_is_seen_to_although_its_end_is_counted_later) {
+  BeginReported();
+  SeeReported(1, 0, 0, {}, now_, true);
+  Work(2ms);
+  SeeReported(1, 1, 0, {}, began_, true);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->span_ns, 2'000'000u);
+  now_ += 1ms;
+  SeeReported(1, 1, 1, 2100us, began_, false);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_late_end_is_not_that_of_the_burst_that_has_begun_meanwhile) {
+  BeginReported();
+  SeeReported(1, 0, 0, {}, now_, true);
+  Work(2ms);
+  SeeReported(1, 1, 0, {}, began_, true);
+  ASSERT_TRUE(Take<ipc::RecordedBurst>());
+  now_ += 10ms;
+  SeeReported(4, 1, 1, 12ms, now_, true);
+  EXPECT_TRUE(events_.empty());
+  Work(3ms);
+  SeeReported(4, 4, 2, 15ms, now_ - 3ms, false);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 12'000'000u);
+  EXPECT_EQ(burst->span_ns, 3'000'000u);
+  EXPECT_EQ(burst->service_ns, 3'000'000u);
+  EXPECT_EQ(burst->launched, 3u);
+  EXPECT_EQ(burst->retired, 3u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_late_end_and_a_whole_burst_between_two_looks_are_one_burst) {
+  BeginReported();
+  SeeReported(1, 0, 0, {}, now_, true);
+  Work(2ms);
+  SeeReported(1, 1, 0, {}, began_, true);
+  ASSERT_TRUE(Take<ipc::RecordedBurst>());
+  now_ += 10us;
+  Work(50us);
+  SeeReported(2, 2, 2, 2ms + 55us, now_ - 50us, false);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->span_ns, 55'000u) << "the 5 us before the late end cannot be told apart";
+  EXPECT_EQ(burst->service_ns, 50'000u);
+  EXPECT_EQ(burst->retired, 1u);
+  EXPECT_EQ(burst->bursts, 1u);
+  EXPECT_TRUE(events_.empty());
+}
+
+// For the client it was one burst, because it had noticed no end in between.
+TEST_F(QueueTrackTest, one_end_of_what_was_seen_to_be_two_bursts_is_that_of_the_second) {
+  BeginReported();
+  SeeReported(1, 0, 0, {}, now_, true);
+  Work(2ms);
+  SeeReported(1, 1, 0, {}, began_, true);
+  ASSERT_TRUE(Take<ipc::RecordedBurst>());
+  now_ += 10ms;
+  SeeReported(2, 1, 0, {}, began_, true);
+  Work(1ms);
+  SeeReported(2, 2, 1, 13ms, began_, false);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 12'000'000u);
+  EXPECT_EQ(burst->span_ns, 1'000'000u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, device_time_of_bursts_that_ended_between_two_looks_is_kept) {
+  BeginReported();
+  SeeReported(1, 0, 0, {}, now_, true);
+  Work(2ms);
+  SeeReported(2, 2, 2, 2ms, now_ - 1ms, false);
+  for (int i = 0; i < 2; ++i) {
+    const auto burst = Take<ipc::RecordedBurst>();
+    ASSERT_TRUE(burst);
+    EXPECT_EQ(burst->span_ns, 1'000'000u);
+    EXPECT_EQ(burst->service_ns, 1'000'000u);
+    EXPECT_EQ(burst->retired, 1u);
+  }
+  now_ += 1ms;
+  Work(200us);
+  SeeReported(3, 3, 3, 2200us, now_ - 200us, false);
+  const auto unseen = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(unseen);
+  EXPECT_EQ(unseen->span_ns, 200'000u);
+  EXPECT_EQ(unseen->service_ns, 200'000u);
+  now_ += 1ms;
+  reading_.service += 400us;
+  SeeReported(7, 7, 7, 3ms, now_ - 200us, false);
+  uint64_t service = 0;
+  for (int i = 0; i < 4; ++i) {
+    const auto burst = Take<ipc::RecordedBurst>();
+    ASSERT_TRUE(burst);
+    EXPECT_EQ(burst->span_ns, 200'000u);
+    EXPECT_EQ(burst->flags, ipc::kBurstShared);
+    service += burst->service_ns;
+  }
+  EXPECT_EQ(service, 400'000u) << "others had the half of the device";
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_reported_burst_that_is_over_at_the_first_look_has_its_length) {
+  BeginReported();
+  now_ += 2ms;
+  SeeReported(1, 1, 0, {}, now_ - 30us, true);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 1'970'000u);
+  EXPECT_EQ(burst->span_ns, 30'000u);
+  EXPECT_EQ(burst->flags & ipc::kBurstUnseen, 0u);
+  now_ += 10us;
+  SeeReported(1, 1, 1, 35us, now_ - 40us, false);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_burst_does_not_begin_before_the_first_report_from_which_its_queue_is_recorded) {
+  reading_.counted = ipc::Bursts{};
+  reading_.submitted = 5;
+  track_.emplace(kQueue, began_, reading_, QueueTrack::Before::kSkip, now_);
+  now_ += 50ms;
+  SeeCounted(5, 1, 0, {}, TimePoint());
+  now_ += 2ms;
+  SeeCounted(6, 6, 2, 1ms, now_ - 1ms);
+  const auto first = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->at_ns, 50'000'000u);
+  EXPECT_EQ(first->span_ns, 500'000u);
+}
+
+TEST_F(QueueTrackTest, a_client_that_counts_nonsense_makes_few_records) {
+  BeginReported();
+  SeeReported(1, 0, 0, {}, now_, true);
+  Work(1ms);
+  SeeReported(2, 2, 3'000'000'000u, Duration::max(), TimePoint::max(), true);
+  EXPECT_LE(events_.size(), 16u);
+  uint64_t span = 0;
+  while (const auto burst = Take<ipc::RecordedBurst>()) span += burst->span_ns;
+  EXPECT_LE(span, 1'000'000u);
 }
 
 TEST_F(QueueTrackTest, an_end_that_is_counted_late_is_no_second_burst) {

@@ -347,7 +347,7 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
   if (watched == watched_.end()) return;
   looked_at_ -= watched->second.is_looked_at();
   watched->second.busy = reading.busy();
-  watched->second.counts = reading.counted.has_value();
+  watched->second.counts = reading.counted && !reading.reports;
   looked_at_ += watched->second.is_looked_at();
   watched->second.submitted = reading.submitted;
   watched->second.retired = reading.retired;
