@@ -1,98 +1,25 @@
 #!/usr/bin/env python3
 """Metrics of a real server with real clients, read by a real Prometheus."""
-import json
-import os
 import pathlib
 import re
-import shutil
 import socket
 import subprocess
 import urllib.error
-import urllib.parse
-import urllib.request
 
-from harness import Client, check, main, skip, test, wait_until
+from harness import Client, check, main, test, wait_until
+from prometheus import Prometheus, program, read, start_server
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
-# Where scripts/fetch-prometheus.sh puts the programs.
-FETCHED = PROJECT / "build/prometheus"
 
 
-def program(name):
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{FETCHED}")
-    return found or skip(f"there is no {name}: scripts/fetch-prometheus.sh fetches it")
-
-
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
-
-
-def read(url, accept=None):
-    request = urllib.request.Request(url, headers={"Accept": accept} if accept else {})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return answer.read().decode()
-
-
-def start_server(place):
-    port = free_port()
-    place.start_server("--metrics", str(port))
-    url = f"http://127.0.0.1:{port}/metrics"
-
-    def answers():
-        try:
-            return read(url).endswith("# EOF\n")
-        except urllib.error.URLError:
-            return False
-
-    wait_until(answers, "the page is there")
-    return port, url
-
-
-class Prometheus:
-    """One that scrapes the server at this port, until it is closed."""
-
-    def __init__(self, place, port):
-        folder = pathlib.Path(place.folder)
-        config = folder / "prometheus.yml"
-        config.write_text(f"""
-global:
-  scrape_interval: 250ms
+def prometheus_of(place, port):
+    """One that scrapes the server at this port."""
+    return Prometheus(pathlib.Path(place.folder) / "prometheus", f"""
 scrape_configs:
   - job_name: xsched
     static_configs:
       - targets: ["127.0.0.1:{port}"]
 """)
-        subprocess.run([program("promtool"), "check", "config", str(config)], check=True, stdout=subprocess.DEVNULL)
-        self.at = f"127.0.0.1:{free_port()}"
-        self.log = folder / "prometheus.log"
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([program("prometheus"), f"--config.file={config}", f"--web.listen-address={self.at}",
-                                             f"--storage.tsdb.path={folder / 'tsdb'}"], stdout=log, stderr=log)
-
-    def __enter__(self):
-        wait_until(lambda: self.process.poll() is None and self.values('up{job="xsched"} == 1'), lambda: self.log.read_text(), 30)
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-    def ask(self, path):
-        try:
-            return json.loads(read(f"http://{self.at}/api/v1/{path}"))["data"]
-        except urllib.error.URLError:
-            return None  # it does not answer yet
-
-    def values(self, query):
-        """[(labels, value)]"""
-        data = self.ask(f"query?query={urllib.parse.quote(query)}")
-        return [(row["metric"], float(row["value"][1])) for row in data["result"]] if data else []
-
-    def value(self, query):
-        values = self.values(query)
-        return values[0][1] if len(values) == 1 else None
 
 
 @test
@@ -113,7 +40,8 @@ def prometheus_scrapes_what_two_programs_have_had(place):
     port, _ = start_server(place)
     urgent = Client(place, 5, "task", seconds=60)
     low = Client(place, 0, "continuous", seconds=60)
-    with Prometheus(place, port) as prometheus:
+    with prometheus_of(place, port) as prometheus:
+        prometheus.wait_for('up{job="xsched"} == 1')
         wait_until(lambda: (prometheus.value('xsched_user_preemptions_total{priority="0"}') or 0) > 3, "the low one is held", 30)
         wait_until(lambda: (prometheus.value(f'xsched_process_device_time_seconds_total{{pid="{urgent.process.pid}"}}') or 0) > 0.1,
                    "the urgent one has device time", 30)
@@ -162,7 +90,8 @@ def each_request_of_a_closed_loop_beside_a_competitor_is_counted(place):
 def prometheus_sees_that_the_server_is_gone(place):
     program("prometheus")
     port, url = start_server(place)
-    with Prometheus(place, port) as prometheus:
+    with prometheus_of(place, port) as prometheus:
+        prometheus.wait_for('up{job="xsched"} == 1')
         place.server.kill()
         place.server.wait()
         wait_until(lambda: prometheus.value('up{job="xsched"}') == 0, "up is 0", 30)
