@@ -49,7 +49,7 @@ packages=(
   qemu-user-static arch-test
 )
 deploy=(
-  mmdebstrap podman runc uidmap
+  mmdebstrap podman runc uidmap openssh-client
   slurmctld slurmd slurm-client
   python3-venv openssl
 )
