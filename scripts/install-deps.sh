@@ -3,7 +3,8 @@
 # Installs missing Debian 12 packages that XSched needs. Asks no questions.
 #   --runtime  for an installed XSched, with PoCL (OpenCL on the CPU) and the programs of the demo
 #   --dev      for building and testing, which includes --runtime, CUDA's headers (fetch-cuda-headers.sh), Prometheus
-#              (fetch-prometheus.sh), Perfetto's format (fetch-perfetto.sh) and one of AMD's own HIP runtimes (fetch-hip-runtime.py)
+#              (fetch-prometheus.sh), Perfetto's format (fetch-perfetto.sh), Kubernetes' schemas (fetch-kubernetes-schemas.sh) and
+#              one of AMD's own HIP runtimes (fetch-hip-runtime.py)
 #   --packages for making and testing packages (docs/install.md), which includes what the build of them needs
 #   --deploy   for the ways to place programs on machines (make test-deploy)
 #   (none)     --runtime and --dev
@@ -63,7 +64,7 @@ case ${1:-} in
   --deploy) wanted=("${deploy[@]}") ;;
   "") wanted=("${runtime[@]}" "${dev[@]}") ;;
   *)
-    sed -n '2,9s/^# \?//p' "$0" >&2
+    sed -n '2,10s/^# \?//p' "$0" >&2
     exit 2
     ;;
 esac
@@ -99,6 +100,7 @@ if [[ ${1:-} == --dev || -z ${1:-} ]]; then
   "$(dirname "$0")/fetch-cuda-headers.sh"
   "$(dirname "$0")/fetch-prometheus.sh"
   "$(dirname "$0")/fetch-perfetto.sh"
+  "$(dirname "$0")/fetch-kubernetes-schemas.sh"
   if [[ $(uname -m) == x86_64 ]] && ! "$(dirname "$0")/fetch-hip-runtime.py" 7.2.4; then
     echo "AMD's own HIP runtime cannot be fetched: the HIP tests run over the distribution's alone." >&2
   fi

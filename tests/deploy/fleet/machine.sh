@@ -26,7 +26,7 @@ fail() {
   exit 1
 }
 say() { echo "-- $*"; }
-page() { python3 -B "$here/page.py" "$@"; }
+page() { python3 -B "$here/../page.py" fleet "$@"; }
 there() { podman exec --workdir /root "$name" "$@"; }
 until_true() {
   for _ in {1..100}; do

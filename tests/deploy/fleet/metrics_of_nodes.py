@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(PROJECT / "tests/integration"))
+sys.path[:0] = [str(PROJECT / "tests/integration"), str(PROJECT / "tests/deploy")]
 from harness import Client, Place, check, main, test, wait_until  # noqa: E402
 from page import block_with  # noqa: E402
 from prometheus import Prometheus, program, start_server  # noqa: E402
@@ -56,17 +56,17 @@ def the_metrics_of_each_machine_have_its_name_as_instance(place):
         for each in places:
             port, _ = start_server(each)
             ports.append(port)
-            configuration = replaced(block_with("static_configs", "remote_write"), METRICS, f"127.0.0.1:{port}")
+            configuration = replaced(block_with("fleet", "static_configs", "remote_write"), METRICS, f"127.0.0.1:{port}")
             nodes.append(open_ones.enter_context(Prometheus(pathlib.Path(each.folder) / "node", configuration)))
         first, second = (node.at for node in nodes)
         programs = [Client(place, 5, "continuous", seconds=120), Client(place, 0, "continuous", seconds=120)]
         programs.append(Client(other, 0, "continuous", seconds=120))
 
-        machines = replaced(replaced(block_with('"targets"'), "gpu7:9090", first), "gpu8:9090", second)
+        machines = replaced(replaced(block_with("fleet", '"targets"'), "gpu7:9090", first), "gpu8:9090", second)
         check(json.loads(machines)[0]["targets"] == [first, second], machines)
         (pathlib.Path(place.folder) / "site").mkdir()
         (pathlib.Path(place.folder) / "site/nodes.json").write_text(machines, encoding="utf-8")
-        prometheus = open_ones.enter_context(site(place, block_with("/federate")))
+        prometheus = open_ones.enter_context(site(place, block_with("fleet", "/federate")))
 
         wait_until(lambda: clients_of(prometheus, (first, second)) == {first: 2, second: 1},
                    lambda: f"two clients and one: {prometheus.values('xsched_server_clients')}", 30)
@@ -94,7 +94,7 @@ def a_machine_without_an_open_port_sends_its_metrics(place):
         prometheus = open_ones.enter_context(site(place, "", "--web.enable-remote-write-receiver"))
         for name, each in (("gpu7", place), ("gpu8", other)):
             port, _ = start_server(each)
-            configuration = replaced(block_with("remote_write"), METRICS, f"127.0.0.1:{port}")
+            configuration = replaced(block_with("fleet", "remote_write"), METRICS, f"127.0.0.1:{port}")
             configuration = replaced(replaced(configuration, "prometheus.example:9090", prometheus.at), "gpu7", name)
             open_ones.enter_context(Prometheus(pathlib.Path(each.folder) / "node", configuration, AGENT))
         Client(place, 0, "continuous", seconds=120)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The Helm chart, rendered by Helm's own library, and the Kustomize base, by kubectl: valid by Kubernetes' schemas, the same objects, and
-with no more rights than they need. Needs PyYAML, kubernetes-validate and helm-python-sdk of PyPI: see run.sh.
+"""The Helm chart, rendered by Helm's own library, and the Kustomize folders, by kubectl: valid by Kubernetes' schemas, the same objects, and
+with no more rights than they need. Needs PyYAML and kubernetes-validate of PyPI; if not --short, also helm-python-sdk and kubectl: see run.sh.
 
-  manifests.py XSCHED | --write     XSCHED: a build's xsched; --write: makes base/xsched.yaml and claims/xsched.yaml from the chart
+  manifests.py XSCHED [--short]     XSCHED: a build's xsched; --short: without the chart and kubectl, as in CI
+  manifests.py --write              makes base/xsched.yaml and claims/xsched.yaml from the chart
 """
 import pathlib
 import shutil
@@ -10,9 +11,20 @@ import subprocess
 import sys
 import tempfile
 
-import helm_python
-import kubernetes_validate
-import yaml
+SKIPPED = 77
+try:
+    import kubernetes_validate
+    import yaml
+except ImportError as error:
+    print(f"skipped: {error}: scripts/fetch-kubernetes-schemas.sh fetches it")
+    sys.exit(SKIPPED)
+try:
+    import helm_python  # 80 MB, which CI does not have
+except ImportError:
+    helm_python = None
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from page import block_with  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "packaging" / "kubernetes"
 # The Kubernetes versions whose schemas are checked, by the kinds that there are.
@@ -56,11 +68,18 @@ def since(item):
     return "1.34" if "resourceClaims" in item.get("spec", {}) else SINCE.get(item["kind"], VERSIONS[0])
 
 
+def check_schema(item, version):
+    try:
+        kubernetes_validate.validate(item, version, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        sys.exit(f"failed: {key(item)} by the schemas of Kubernetes {version}: {error.message} at {list(error.path)}")
+
+
 def check_schemas(objects):
     for item in objects:
         for version in VERSIONS:
             if version >= since(item):
-                kubernetes_validate.validate(item, version, strict=True)
+                check_schema(item, version)
 
 
 def check_rights(objects, offer):
@@ -88,14 +107,73 @@ def check_rights(objects, offer):
     check(writable == {("server", "socket")} | {(offer["container"], name) for name in of_kubelet | {"cdi"}}, f"what is written to: {writable}")
 
 
+def tenants_of(objects):
+    [text] = [item["data"]["tenants.toml"] for item in objects if (item["kind"], item["metadata"]["name"]) == ("ConfigMap", "xsched-tenants")]
+    return text
+
+
 def check_tenants(objects, xsched):
     """The server's own check of the file."""
-    text = next(item for item in objects if item["kind"] == "ConfigMap")["data"]["tenants.toml"]
+    text = tenants_of(objects)
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write(text)
         file.flush()
         done = subprocess.run([xsched, "tenants", "--check", file.name], capture_output=True, text=True, check=False)
     check(done.returncode == 0, f"tenants.toml is valid: {done.stdout}{done.stderr}")
+
+
+def digest_of(objects):
+    return next(item for item in objects if item["kind"] == "DaemonSet")["spec"]["template"]["metadata"]["annotations"]["xsched.org/tenants"]
+
+
+def resources_of(folder):
+    """What Kustomize makes of a folder that only names resources."""
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
+    check(set(kustomization) == {"apiVersion", "kind", "resources"}, f"{folder} only names resources: {kustomization}")
+    for name in kustomization["resources"]:
+        path = folder / name
+        yield from resources_of(path) if path.is_dir() else yaml.safe_load_all(path.read_text(encoding="utf-8"))
+
+
+def kustomized(folder):
+    done = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"kubectl: {done.stderr}")
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def kubectl_knows_folders():
+    """From 1.21 on. The one of Debian 12 is older."""
+    if not shutil.which("kubectl"):
+        return False
+    done = subprocess.run(["kubectl", "version", "--client", "--output=json"], capture_output=True, text=True, check=False)
+    version = yaml.safe_load(done.stdout)["clientVersion"]
+    return (int(version["major"]), int(version["minor"].rstrip("+"))) >= (1, 21)
+
+
+# docs/deploy/fleet.md has two ways to give the server another file of tenants. This one is an example.
+SITES_TENANTS = FOLDER.parent / "tenants" / "tenants.toml"
+
+
+def check_tenants_by_kustomize(xsched):
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copytree(FOLDER, pathlib.Path(place) / "packaging" / "kubernetes")
+        site = pathlib.Path(place) / "site"
+        site.mkdir()
+        shutil.copy(SITES_TENANTS, site / "tenants.toml")
+        (site / "kustomization.yaml").write_text(block_with("fleet", "configMapGenerator"), encoding="utf-8")
+        objects = kustomized(site)
+    check(tenants_of(objects) == SITES_TENANTS.read_text(encoding="utf-8"), "the server has the file")
+    check_schemas(objects)
+    check_tenants(objects, xsched)
+    print("passed: a site's file of tenants, by Kustomize")
+
+
+def check_tenants_by_helm():
+    check("--set-file tenants=tenants.toml" in block_with("fleet", "helm upgrade"), "the page sets this value")
+    text = SITES_TENANTS.read_text(encoding="utf-8")
+    objects = rendered({"tenants": text})
+    check(tenants_of(objects) == text and digest_of(objects) != digest_of(rendered()), "the server has the file, and starts again")
+    print("passed: a site's file of tenants, by Helm")
 
 
 def check_values():
@@ -114,36 +192,54 @@ def check_values():
     check(spec["nodeSelector"] == {"gpu": "yes"} and "tolerations" not in spec and spec["containers"][0]["image"] == "other:1", f"and the pod: {spec}")
 
 
-def check_base(folder, objects):
-    base = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
-    check(base.returncode == 0, f"kubectl: {base.stderr}")
-    all_of_base = list(yaml.safe_load_all(base.stdout))
-    of_base = [item for item in all_of_base if item["kind"] != "Namespace"]
-    check(sorted(of_base, key=key) == sorted(objects, key=key), f"{folder} is what the chart gives: manifests.py --write")
-    check_schemas(all_of_base)
+def check_folder(name, offer, xsched):
+    """Returns its objects."""
+    objects = list(resources_of(FOLDER / offer["folder"]))
+    check_schemas(objects)
+    of_agent = [item for item in objects if item["kind"] != "Namespace"]
+    check_rights(of_agent, offer)
+    check_tenants(of_agent, xsched)
+    print(f"passed: {len(of_agent)} objects that offer {name}, by the schemas of Kubernetes {', '.join(VERSIONS)}")
+    return objects
 
 
-def main(arguments):
-    if not shutil.which("kubectl"):
-        sys.exit("kubectl is not there (Debian's kubernetes-client)")
-    for name, offer in OFFERS.items():
-        folder = FOLDER / offer["folder"]
-        objects = rendered({"offer": name})
-        if arguments == ["--write"]:
-            (folder / "xsched.yaml").write_text(HEADING + yaml.safe_dump_all(objects, sort_keys=False, width=120), encoding="utf-8")
-            continue
-        check_schemas(objects)
-        check_rights(objects, offer)
-        check_tenants(objects, *arguments)
-        check_base(folder, objects)
-        print(f"passed: {len(objects)} objects that offer {name}, by the schemas of Kubernetes {', '.join(VERSIONS)}")
-    if arguments == ["--write"]:
+def check_kustomize(objects_by_offer, xsched):
+    if not kubectl_knows_folders():
+        print("skipped: kubectl 1.21 or later is not there")
         return
+    for name, objects in objects_by_offer.items():
+        check(sorted(objects, key=key) == sorted(kustomized(FOLDER / OFFERS[name]["folder"]), key=key), f"kubectl reads the same of {name}")
+    check_tenants_by_kustomize(xsched)
+
+
+def check_chart(objects_by_offer):
+    for name, objects in objects_by_offer.items():
+        of_agent = [item for item in objects if item["kind"] != "Namespace"]
+        check(sorted(of_agent, key=key) == sorted(rendered({"offer": name}), key=key), f"{OFFERS[name]['folder']} is what the chart gives: manifests.py --write")
+    check_tenants_by_helm()
     check_values()
     report = helm_python.chart.lint(str(FOLDER / "chart"), strict=True, namespace="xsched")
     check([message for message in report["messages"] if message["severity"] > 1] == report["errors"] == [], f"Helm finds no fault: {report}")
+    print("passed: the chart gives the same objects")
+
+
+def write():
+    for name, offer in OFFERS.items():
+        text = HEADING + yaml.safe_dump_all(rendered({"offer": name}), sort_keys=False, width=120)
+        (FOLDER / offer["folder"] / "xsched.yaml").write_text(text, encoding="utf-8")
+
+
+def main(xsched, *options):
+    if xsched == "--write":
+        write()
+        return
+    objects_by_offer = {name: check_folder(name, offer, xsched) for name, offer in OFFERS.items()}
     for file in (FOLDER / "examples").glob("*.yaml"):
         check_schemas(list(yaml.safe_load_all(file.read_text())))
+    if "--short" not in options:
+        check_kustomize(objects_by_offer, xsched)
+        check_chart(objects_by_offer)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

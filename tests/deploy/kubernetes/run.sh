@@ -1,15 +1,29 @@
 #!/bin/bash
 # Usage: run.sh BUILD
-# The agent for Kubernetes against a fake kubelet and a fake API server (BUILD's own tests, which CI runs as well), and the manifests, by
-# Helm's own library, kubectl and Kubernetes' schemas. The library and the schemas come from PyPI, into build/kubernetes; that is why the
-# manifests are not a part of CI (100 MB).
+# The agent for Kubernetes against a fake kubelet and a fake API server, and the manifests by Kubernetes' schemas (BUILD's own tests, which CI
+# runs as well); the chart, by Helm's own library, and the Kustomize folders, by kubectl; and the image, built and run by Podman. The library
+# comes from PyPI, into build/kubernetes (80 MB), and the image needs root, Debian's mirror and packages of this commit: that is why they are
+# not a part of CI.
 set -euo pipefail
 build=$(realpath "$1")
 cd "$(dirname "$0")/../../.."
-python=build/kubernetes/bin/python
-if ! "$python" -c "import helm_python, kubernetes_validate, yaml" 2>/dev/null; then
-  python3 -m venv build/kubernetes
-  build/kubernetes/bin/pip install --quiet "helm-python-sdk==0.2.2" "kubernetes-validate==1.37.0" pyyaml
+if ((EUID != 0)); then
+  echo "run.sh: needs root, for the image" >&2
+  exit 1
 fi
+for program in podman runc mmdebstrap dh; do
+  command -v "$program" >/dev/null || {
+    echo "run.sh: $program is missing: scripts/install-deps.sh --packages and --deploy" >&2
+    exit 1
+  }
+done
+python=build/kubernetes/bin/python
+scripts/fetch-kubernetes-schemas.sh
+"$python" -c "import helm_python" 2>/dev/null || build/kubernetes/bin/pip install --quiet "helm-python-sdk==0.2.2"
 "$python" -B tests/deploy/kubernetes/manifests.py "$build/bin/xsched"
 ctest --test-dir "$build" --output-on-failure --no-tests=error -R Kubernetes
+folder=$PWD/build/packages-test
+mkdir -p "$folder"
+# shellcheck source=tests/packages/systems.sh
+. tests/packages/systems.sh
+tests/deploy/kubernetes/image.sh "$(base bookworm)" "$build"
