@@ -1,5 +1,6 @@
-// fake_kubelet FOLDER PERCENT: the kubelet's side of one container that asks for that share of a GPU, for an agent that is started by others.
-// Prints what the device plugin that registers gives to the container, as JSON.
+// fake_kubelet FOLDER PERCENT: the kubelet's side of one container that asks for that share of a GPU, for an
+// agent that is started by others. Prints what the device plugin that registers gives to the container, as
+// JSON.
 #include <google/protobuf/util/json_util.h>
 
 #include <cstdio>

@@ -15,8 +15,8 @@ podman() {
   [[ $verb != build ]] || set -- --quiet --network host --ulimit nofile=1024:1024 --ulimit nproc=4096:4096 --build-arg "BASE=$base_image" "$@"
   command podman --runtime runc "$verb" "$@"
 }
-image=
-clean() { podman rmi --force $image "$base_image" &>/dev/null || true; }
+images=("$base_image")
+clean() { podman rmi --force "${images[@]}" &>/dev/null || true; }
 trap clean EXIT
 
 # `make packages` makes those for RPM as well. Those that were made since the last commit are good enough.
@@ -29,6 +29,7 @@ mapfile -t commands < <(python3 -B tests/deploy/page.py kubernetes "podman build
   exit 1
 }
 image=$(sed -n 's/.* -t \([^ ]*\) .*/\1/p' <<<"${commands[2]}")
+images=("$image" "${images[@]}")
 podman import --quiet "$base" "$base_image" >/dev/null
 eval "${commands[1]}"
 eval "${commands[2]}" >/dev/null

@@ -19,7 +19,7 @@ except ImportError as error:
     print(f"skipped: {error}: scripts/fetch-kubernetes-schemas.sh fetches it")
     sys.exit(SKIPPED)
 try:
-    import helm_python  # 80 MB, which CI does not have
+    import helm_python  # 75 MB, which CI does not have
 except ImportError:
     helm_python = None
 

@@ -2,7 +2,7 @@
 # Usage: run.sh BUILD
 # The agent for Kubernetes against a fake kubelet and a fake API server, and the manifests by Kubernetes' schemas (BUILD's own tests, which CI
 # runs as well); the chart, by Helm's own library, and the Kustomize folders, by kubectl; and the image, built and run by Podman. The library
-# comes from PyPI, into build/kubernetes (80 MB), and the image needs root, Debian's mirror and packages of this commit: that is why they are
+# comes from PyPI, into build/kubernetes (75 MB), and the image needs root, Debian's mirror and packages of this commit: that is why they are
 # not a part of CI.
 set -euo pipefail
 build=$(realpath "$1")
