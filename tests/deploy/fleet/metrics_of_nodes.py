@@ -59,7 +59,8 @@ def the_metrics_of_each_machine_have_its_name_as_instance(place):
             configuration = replaced(block_with("fleet", "static_configs", "remote_write"), METRICS, f"127.0.0.1:{port}")
             nodes.append(open_ones.enter_context(Prometheus(pathlib.Path(each.folder) / "node", configuration)))
         first, second = (node.at for node in nodes)
-        programs = [Client(place, 5, "continuous", seconds=120), Client(place, 0, "continuous", seconds=120)]
+        # The urgent one leaves time for the other one.
+        programs = [Client(place, 5, "task", seconds=120), Client(place, 0, "continuous", seconds=120)]
         programs.append(Client(other, 0, "continuous", seconds=120))
 
         machines = replaced(replaced(block_with("fleet", '"targets"'), "gpu7:9090", first), "gpu8:9090", second)
@@ -76,8 +77,9 @@ def the_metrics_of_each_machine_have_its_name_as_instance(place):
             [(labels, _)] = prometheus.values(query)
             check((labels["job"], labels["instance"], labels["exported_instance"]) == ("xsched", node, f"127.0.0.1:{port}"), f"its labels: {labels}")
             check(labels["Hostname"] and labels["device"], f"and those of the server: {labels}")
-        held = prometheus.values('sum by (instance) (xsched_user_preemptions_total{priority="0"} > 0)')
-        check([labels for labels, _ in held] == [{"instance": first}], f"machines are not added up: {held}")
+        held = 'sum by (instance) (xsched_user_preemptions_total{priority="0"} > 0)'
+        prometheus.wait_for(held)
+        check([labels for labels, _ in prometheus.values(held)] == [{"instance": first}], f"machines are not added up: {prometheus.values(held)}")
 
         check(not prometheus.values('ALERTS{alertname="XSchedServerDown"}'), "both servers are up")
         other.server.kill()
