@@ -8,8 +8,11 @@ import sys
 import tempfile
 import unittest
 
+import xsched
+from xsched.programs import INSTALLED as WHEEL
+
 FILE = "libpreempt.so.2"
-INSTALLED = pathlib.Path(os.environ["XSCHED_LIBRARY_DIR"], FILE)
+INSTALLED = pathlib.Path(xsched.library("preempt")._name)
 
 
 class Library(unittest.TestCase):
@@ -17,12 +20,13 @@ class Library(unittest.TestCase):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(suffix=" of a program")))
 
     def assert_true_in_a_program(self, *lines):
-        """In a program that has loaded another file than the one in XSCHED_LIBRARY_DIR."""
+        """In a program that has loaded another file than the one that the package would load."""
         shutil.copy(INSTALLED, self.folder / FILE)
         program = "\n".join(["import ctypes, os, shutil, sys, xsched", "path = sys.argv[1]", "loaded = ctypes.CDLL(path)", *lines])
         done = subprocess.run([sys.executable, "-B", "-c", program, str(self.folder / FILE)], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    @unittest.skipIf(WHEEL.exists(), "a wheel has its own")
     def test_it_is_found_beside_the_program_although_the_packages_own_command_is_before_that_in_the_path(self):
         environment, installed = self.folder / "venv" / "bin", self.folder / "xsched"
         for folder in (environment, installed / "bin", installed / "lib"):
@@ -37,6 +41,7 @@ class Library(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertEqual((done.stdout.strip(), done.stderr), (str(installed / "lib" / FILE), ""))
 
+    @unittest.skipIf(WHEEL.exists(), "a wheel has its own")
     def test_if_none_can_be_loaded_the_error_says_what_is_wrong_with_the_file_that_is_there(self):
         (self.folder / "lib").mkdir()
         (self.folder / "lib" / FILE).write_text("no library")
@@ -48,6 +53,13 @@ class Library(unittest.TestCase):
         if done.stdout == "":
             self.skipTest("an XSched is installed on this machine")
         self.assertRegex(done.stdout, f"cannot be loaded \\({self.folder}/lib/{FILE}: file too short\\); XSCHED_LIBRARY_DIR")
+
+    @unittest.skipUnless(WHEEL.exists(), "this is no wheel")
+    def test_that_of_a_wheel_is_before_one_that_the_linker_would_find(self):
+        shutil.copy(INSTALLED, self.folder / FILE)
+        done = subprocess.run([sys.executable, "-B", "-c", "import xsched; print(xsched.library('preempt')._name)"],
+                              env={**os.environ, "LD_LIBRARY_PATH": str(self.folder)}, capture_output=True, text=True, check=False)
+        self.assertEqual((done.stdout.strip(), done.stderr), (str(WHEEL / "lib" / FILE), ""))
 
     def test_of_a_library_that_is_too_old_only_what_it_does_not_have_is_an_error(self):
         """That of mathematics has nothing of XSched: it is as old as can be."""

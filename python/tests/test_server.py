@@ -13,12 +13,12 @@ import time
 import unittest
 from unittest import mock
 
-LIBRARIES = pathlib.Path(os.environ["XSCHED_LIBRARY_DIR"])
 FOLDER = tempfile.TemporaryDirectory()
 os.environ.update(XSCHED_SOCKET=f"{FOLDER.name}/socket", XSCHED_SCHEDULER="GLB", STANDIN_CUDA_DEVICES="2",
                   XSCHED_AUTO_XQUEUE_PRIORITY="5", XSCHED_AUTO_XQUEUE_LAXITY="5000")
 
 import xsched  # noqa: E402 (it reads the environment)
+from xsched.programs import INSTALLED, find  # noqa: E402
 from xsched.queue import own_queues  # noqa: E402
 
 CUDA = ctypes.CDLL(os.environ["XSCHED_TEST_CUDA"])
@@ -37,7 +37,7 @@ class Server(unittest.TestCase):
     @classmethod
     def start_server(cls):
         ready, theirs = os.pipe()
-        cls.server = subprocess.Popen([LIBRARIES.parent / "bin" / "xserver", "--user", "--socket", os.environ["XSCHED_SOCKET"],
+        cls.server = subprocess.Popen([find("xserver"), "--user", "--socket", os.environ["XSCHED_SOCKET"],
                                        "--ready-fd", str(theirs)], pass_fds=[theirs], stderr=subprocess.DEVNULL)
         os.close(theirs)
         assert os.read(ready, 1), "the server has not started"
@@ -299,6 +299,7 @@ class Server(unittest.TestCase):
             with mock.patch("xsched.server.find", lambda name, program=program: str(program)):
                 self.assert_refused(result, xsched.queues)
 
+    @unittest.skipIf(INSTALLED.exists(), "a wheel has its own")
     def test_without_the_program_the_error_says_so(self):
         with mock.patch.dict(os.environ, PATH="", XSCHED_LIBRARY_DIR="/nowhere/lib"), mock.patch("sys.prefix", "/nowhere"):
             self.assert_refused(xsched.Result.ERROR_NOT_FOUND, xsched.queues)

@@ -144,8 +144,8 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
     "$(dirname "$0")/sbom_test.py" "$file"
     /usr/bin/python3 -m venv "$work/venv"
     "$work/venv/bin/pip" --disable-pip-version-check install --quiet --no-index "$file"
-    # Nothing of the build, and of what is installed on this machine, is used.
-    unset XSCHED_LIBRARY_DIR
+    # Nothing of the build, of the source, and of what is installed on this machine, is used.
+    unset XSCHED_LIBRARY_DIR PYTHONPATH
     cd "$work"
     for program in xserver xsched xcli; do
       "$work/venv/bin/$program" --version
@@ -180,6 +180,21 @@ except xsched.ServerError as error:
     for shim in "$installed"/lib/libshim*.so; do
       grep -F "$shim" "$work/doctor"
     done
+    # The package's tests, as far as this build has what they need.
+    cuda=$build/standin/libcuda.so.1
+    hip=$build/tests/fake_hip_a/libamdhip64.so
+    declare -A needs=([test_cuda]=$cuda [test_former]=$cuda [test_server]=$cuda [test_hip]=$hip [test_opencl]=$libdir/libhalopencl.so)
+    for file in "$examples"/../python/tests/test_*.py; do
+      module=$(basename "$file" .py)
+      [[ -e ${needs[$module]:-/} ]] || continue
+      echo "$module"
+      XSCHED_TEST_CUDA=$cuda XSCHED_TEST_HIP_A=$hip XSCHED_TEST_HIP_B=$build/tests/fake_hip_b/libamdhip64.so.6 \
+        XSCHED_TEST_PROGRAM=$installed/bin/xsched POCL_CACHE_DIR=$work/pocl POCL_DEVICES=pthread \
+        "$work/venv/bin/python" -B "$consumer/../package_tests.py" "$(dirname "$file")" "$module"
+    done
+    if command -v mypy >/dev/null; then
+      mypy --strict --python-executable "$work/venv/bin/python" --cache-dir "$work/mypy" "$examples/../python/tests/typed_program.py"
+    fi
     # Installed from its source, the commands are those of the installed programs, also where the package's own come first.
     /usr/bin/python3 -m venv --system-site-packages "$work/source"
     "$work/source/bin/pip" --disable-pip-version-check install --quiet --no-index --no-build-isolation "$prefix/share/xsched/python"
