@@ -16,7 +16,7 @@ SOAK_SEED ?=
 # What is built twice: archive, packages (unset: both).
 REPRODUCIBLE ?=
 
-.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive packages test-packages test-reproducible test-deploy model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz fuzz-coverage fuzz-keep format tidy bench install clean
+.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive system-packages packages test-packages test-reproducible test-deploy model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz fuzz-coverage fuzz-keep format tidy bench install clean
 # Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -75,14 +75,17 @@ archive: portable
 wheel: portable
 	scripts/wheel.sh build/portable-$(MACHINE)
 
-# The demo in clean systems, from glibc 2.31 on. As root.
-test-archive: archive
-	scripts/test-archive.sh build/portable-$(MACHINE)/xsched-*-linux-$(MACHINE).tar.xz
+# Both, in clean systems, from glibc 2.31 on. As root.
+test-archive: archive wheel
+	scripts/test-archive.sh build/portable-$(MACHINE)/xsched-*-linux-$(MACHINE).tar.xz build/portable-$(MACHINE)/xsched-*_$(MACHINE).whl
 
 # Debian's and RPM packages (docs/install.md), with what is committed.
-packages:
+system-packages:
 	scripts/install-deps.sh --packages
 	scripts/packages.sh
+
+# All that is made of one commit, but the container images, which are built from the packages.
+packages: system-packages archive wheel
 
 # They are installed, upgraded and removed in clean systems, while programs run. As root.
 test-packages:

@@ -2,20 +2,21 @@
 # Usage: test-reproducible.sh [archive | packages]…
 # The same commit gives the same bytes: builds what is committed twice, and compares. The two clones are in folders whose names differ in
 # length, are built with different settings of the user, and share no compiler's cache. archive: the archive and the wheel for this
-# machine's processor; packages: the Debian and RPM packages; by default both. Takes as long as four builds. Where bytes differ,
-# diffoscope says in what.
+# machine's processor; packages: the Debian and RPM packages; by default all that `make packages` makes. Takes as long as four builds. Where
+# bytes differ, diffoscope says in what.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 top=$PWD
 kinds=("$@")
-((${#kinds[@]} != 0)) || kinds=(archive packages)
+((${#kinds[@]} != 0)) || kinds=(all)
 
 commit=$(git rev-parse HEAD)
 folder=$top/build/reproducible
 first=$folder/a
 second=$folder/another/clone-with-a-longer-name
 
-declare -A commands=([archive]="make archive wheel" [packages]=scripts/packages.sh)
+declare -A commands=([all]="make packages" [archive]="make archive wheel" [packages]="make system-packages")
+declare -A results=([all]="archive wheel packages" [archive]="archive wheel" [packages]=packages)
 for kind in "${kinds[@]}"; do
   [[ -n ${commands[$kind]:-} ]] || {
     sed -n '2,7s/^# \?//p' "$top/scripts/test-reproducible.sh" >&2
@@ -39,12 +40,31 @@ build_in() {
     exit 1
   }
 }
-# results KIND: by their names in a clone. What says when and where a package was built (.buildinfo, and .changes with its checksum) differs.
-results() {
+# files_of RESULT: by their names in a clone. What says when and where a package was built (.buildinfo, and .changes with its checksum) differs.
+files_of() {
   case $1 in
-    archive) (cd "$first" && find build/portable-*/ -maxdepth 1 -name 'xsched-*' -type f) ;;
+    archive) (cd "$first" && find build/portable-*/ -maxdepth 1 -name 'xsched-*-linux-*' -type f) ;;
+    wheel) (cd "$first" && find build/portable-*/ -maxdepth 1 -name 'xsched-*.whl*' -type f) ;;
     packages) (cd "$first" && find build/packages -maxdepth 1 -name '*.deb' -o -maxdepth 1 -name '*.rpm' -o -maxdepth 1 -name '*.dsc' -o -maxdepth 1 -name '*.tar.xz') ;;
   esac | sort
+}
+
+# compare RESULT: adds the files that differ to $different.
+compare() {
+  local files file
+  mapfile -t files < <(files_of "$1")
+  ((${#files[@]} != 0)) || {
+    echo "test-reproducible.sh: nothing was made of: $1" >&2
+    exit 1
+  }
+  for file in "${files[@]}"; do
+    if cmp "$first/$file" "$second/$file"; then
+      echo "the same: $(basename "$file")"
+    else
+      different+=("$file")
+      diffoscope --max-report-size 20000 --text - "$first/$file" "$second/$file" || true
+    fi
+  done
 }
 
 rm -rf "$folder"
@@ -53,15 +73,8 @@ different=()
 for kind in "${kinds[@]}"; do
   build_in "$first" "$kind" 022 TZ=UTC LANG=C.UTF-8
   build_in "$second" "$kind" 077 TZ=Pacific/Auckland LANG=C USER=somebody
-  mapfile -t files < <(results "$kind")
-  ((${#files[@]} != 0))
-  for file in "${files[@]}"; do
-    if cmp "$first/$file" "$second/$file"; then
-      echo "the same: $(basename "$file")"
-    else
-      different+=("$file")
-      diffoscope --max-report-size 20000 --text - "$first/$file" "$second/$file" || true
-    fi
+  for result in ${results[$kind]}; do
+    compare "$result"
   done
 done
 if ((${#different[@]} != 0)); then
