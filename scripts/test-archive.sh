@@ -1,15 +1,21 @@
 #!/bin/bash
-# Usage: test-archive.sh ARCHIVE [SUITE…]
-# Unpacks the archive of a portable build (archive.sh) in clean systems of other releases. There, a user who has nothing but the unpacked
-# folder runs two programs of different priorities over the PoCL of that release, and both are scheduled. SUITE: releases of Debian, by
-# default bullseye (glibc 2.31), bookworm, trixie and sid. An archive for another processor runs in qemu. Needs root, mmdebstrap, and Debian's
-# mirror.
+# Usage: test-archive.sh ARCHIVE [WHEEL] [SUITE…]
+# Tries the archive of a portable build (archive.sh), and its wheel (wheel.sh), in clean systems of other releases. There, a user who has
+# nothing but the unpacked folder runs two programs of different priorities over the PoCL of that release, and the urgent one holds the other.
+# Then, with Python, pip installs the wheel, the doctor finds that OpenCL is scheduled, and tests of the package pass. SUITE: releases of
+# Debian, by default bookworm, trixie, sid and bullseye (glibc 2.31), whose PoCL knows no processors of today. An archive for another processor
+# runs in qemu. Needs root, mmdebstrap, and Debian's mirror.
 set -euo pipefail
 archive=$(realpath "$1")
 shift
+wheel=
+if [[ ${1:-} == *.whl ]]; then
+  wheel=$(realpath "$1")
+  shift
+fi
 cd "$(dirname "$0")/.."
 suites=("$@")
-((${#suites[@]} != 0)) || suites=(bullseye bookworm trixie sid)
+((${#suites[@]} != 0)) || suites=(bookworm trixie sid bullseye)
 folder=$PWD/build/packages-test
 mkdir -p "$folder"
 # shellcheck source=tests/packages/systems.sh
@@ -17,17 +23,26 @@ mkdir -p "$folder"
 machine=${archive##*-linux-}
 for_machine "${machine%.tar.xz}"
 
+# as_tester command…: in the system.
+as_tester() {
+  in_system "$root" setpriv --reuid tester --regid tester --init-groups env HOME=/home/tester POCL_DEVICES=pthread "$@"
+}
+
 for suite in "${suites[@]}"; do
   echo "== $suite"
   new_system "$suite"
-  mkdir -p "$root/home/tester"
-  tar -C "$root/home/tester" -xf "$archive"
-  cp tests/packages/archive_scenario.sh "$root/home/tester/"
-  # shellcheck disable=SC2016  # for the shell within
-  in_system "$root" bash -euc '
-    ldd --version | head -n 1
-    useradd --home-dir /home/tester tester
-    chown -R tester: /home/tester
-    exec setpriv --reuid tester --regid tester --init-groups env HOME=/home/tester POCL_DEVICES=pthread bash /home/tester/archive_scenario.sh'
+  home=$root/home/tester
+  mkdir -p "$home/tests"
+  tar -C "$home" -xf "$archive"
+  cp tests/packages/{archive,wheel}_scenario.sh "$home"
+  cp python/tests/test_*.py tests/install/package_tests.py "$home/tests"
+  [[ -z $wheel ]] || cp "$wheel" "$home"
+  in_system "$root" bash -euc 'ldd --version | head -n 1; useradd --home-dir /home/tester tester; chown -R tester: /home/tester'
+  as_tester bash /home/tester/archive_scenario.sh
+  if [[ -n $wheel ]]; then
+    # Not before: beside it, the archive would not show what it needs of the system.
+    in_system "$root" bash -euc 'apt-get -qq update; apt-get -qq -y install --no-install-recommends python3-venv >/dev/null'
+    as_tester bash /home/tester/wheel_scenario.sh
+  fi
 done
-echo "== the archive runs on ${suites[*]}"
+echo "== ${suites[*]}: all works"

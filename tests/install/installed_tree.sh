@@ -181,14 +181,14 @@ except xsched.ServerError as error:
       grep -F "$shim" "$work/doctor"
     done
     # The package's tests, as far as this build has what they need.
-    cuda=$build/standin/libcuda.so.1
-    hip=$build/tests/fake_hip_a/libamdhip64.so
-    declare -A needs=([test_cuda]=$cuda [test_former]=$cuda [test_server]=$cuda [test_hip]=$hip [test_opencl]=$libdir/libhalopencl.so)
+    driver=$build/standin/libcuda.so.1
+    runtime=$build/tests/fake_hip_a/libamdhip64.so
+    declare -A needs=([test_cuda]=$driver [test_former]=$driver [test_server]=$driver [test_hip]=$runtime [test_opencl]=$libdir/libhalopencl.so)
     for file in "$examples"/../python/tests/test_*.py; do
       module=$(basename "$file" .py)
       [[ -e ${needs[$module]:-/} ]] || continue
       echo "$module"
-      XSCHED_TEST_CUDA=$cuda XSCHED_TEST_HIP_A=$hip XSCHED_TEST_HIP_B=$build/tests/fake_hip_b/libamdhip64.so.6 \
+      XSCHED_TEST_CUDA=$driver XSCHED_TEST_HIP_A=$runtime XSCHED_TEST_HIP_B=$build/tests/fake_hip_b/libamdhip64.so.6 \
         XSCHED_TEST_PROGRAM=$installed/bin/xsched POCL_CACHE_DIR=$work/pocl POCL_DEVICES=pthread \
         "$work/venv/bin/python" -B "$consumer/../package_tests.py" "$(dirname "$file")" "$module"
     done

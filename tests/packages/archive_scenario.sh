@@ -1,30 +1,42 @@
 #!/bin/bash
 # Run by test-archive.sh in a clean system, as a user in whose home the archive is unpacked: an urgent program beside one that always has
-# work, by the way to reach them that the doctor names for this system.
+# work, by the way to reach them that the doctor names for this system. The urgent one holds the other, as the server has recorded.
 set -euo pipefail
 cd
 PATH=$(echo ~/xsched-*/bin):$PATH
 task=$(find ~/xsched-*/ -name xsched-latency-task -type f)
-for program in xsched xserver xserver-http; do
-  "$program" --version
-done
+fail() {
+  echo "archive_scenario.sh: $*" >&2
+  exit 1
+}
+is_true() { awk "BEGIN {exit !($1)}"; }
 
 route=()
 # The OpenCL loader of Debian 11 takes no layers.
 said=$(xsched doctor 2>/dev/null || true) # it also fails because of other platforms
 [[ $said != *"try xsched run --route preload"* ]] || route=(--route preload)
+
+# value FILE NAME: the first one. In a report this is the whole program's.
+value() { grep -m 1 -oP "\"$2\": ?\K[-+.0-9e]+" "$1"; }
+
+for program in xsched xserver xserver-http; do
+  "$program" --version
+done
 echo "xsched run ${route[*]}"
 loops=$("$task" --calibrate)
-xsched run "${route[@]}" --priority 0 -- "$task" --continuous --kernel-ms 2 --loops-per-ms "$loops" --seconds 10 --json low.json &
-xsched run "${route[@]}" --priority 5 -- "$task" --kernel-ms 2 --loops-per-ms "$loops" --seconds 10 --json urgent.json &
-for ((i = 0; i < 100; ++i)); do
-  if xsched list --json | grep -q '"priority": *5' && xsched list --json | grep -q '"priority": *0'; then break; fi
-  sleep 0.1
-done
-xsched list
-((i < 100)) || {
-  echo "both programs are not scheduled after 10 s" >&2
-  exit 1
-}
-wait
-[[ -s low.json && -s urgent.json ]]
+xsched run "${route[@]}" --priority 0 --report=low_report.json -- \
+  "$task" --continuous --kernel-ms 2 --loops-per-ms "$loops" --seconds 10 --json low.json &
+low=$!
+xsched run "${route[@]}" --priority 5 --report=urgent_report.json -- \
+  "$task" --kernel-ms 2 --loops-per-ms "$loops" --seconds 10 --json urgent.json &
+urgent=$!
+wait "$low"
+wait "$urgent"
+held=$(value low_report.json held_seconds)
+used=$(value urgent_report.json device_seconds)
+echo "the urgent program used $used s of the device's time, and the other one was held for $held s"
+# They do not begin and end at the same time.
+is_true "$used > 0 && $held > $used / 2" || fail "the urgent program has not held the other one: $(cat low_report.json)"
+grep -A 4 '"because_of"' low_report.json | grep -q '"priority": 5' || fail "it was held, but not because of the urgent program: $(cat low_report.json)"
+is_true "$(value urgent_report.json held_seconds) < $held / 10" || fail "the urgent program was held, too: $(cat urgent_report.json)"
+is_true "$(value low.json kernels) > 0" || fail "the other program did nothing: $(cat low.json)"
