@@ -84,6 +84,23 @@ TEST_F(Memory, of_the_host_does_not_count_nor_does_managed_memory_which_is_the_h
   EXPECT_EQ(Used(), 0u);
 }
 
+// The runtime gives the device another pool.
+TEST_F(Memory, of_pools_is_given_back_when_the_device_is_reset) {
+  int version = 0;
+  ASSERT_EQ(hipRuntimeGetVersion(&version), hipSuccess);
+  if (version < 60'000'000) GTEST_SKIP() << "Debian's runtime does not survive it, natively either";
+  void* memory = nullptr;
+  ASSERT_EQ(hipMallocAsync(&memory, 60 * kMiB, nullptr), hipSuccess);
+  EXPECT_GE(Used(), 60 * kMiB);
+  ASSERT_EQ(hipDeviceReset(), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(hipFree(Allocate(kLimit)), hipSuccess);
+  ASSERT_EQ(hipMallocAsync(&memory, kMiB, nullptr), hipSuccess);
+  EXPECT_GE(Used(), kMiB) << "the new pool counts";
+  ASSERT_EQ(hipDeviceReset(), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+}
+
 // In AMD's runtime it does nothing.
 TEST_F(Memory, stays_when_the_primary_context_is_reset) {
   void* memory = Allocate(60 * kMiB);

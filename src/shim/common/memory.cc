@@ -69,6 +69,23 @@ void GiveBack(const MemoryBook::Entry& entry) {
   if (entry.home != nullptr) GiveMemoryBackOf(*entry.home, entry.size);
 }
 
+// The records stay until the program has released and unmapped them, but they count no more.
+void EndPhysicalOf(MemoryHome& home) {
+  uint64_t size = 0;
+  const auto end = [&](Physical* physical) {
+    if (physical == nullptr || physical->entry.home != &home) return;
+    size += physical->entry.size;
+    physical->entry = {};
+  };
+  {
+    MutexLock lock(*mappings_lock);
+    physicals->ForEach([&](uint64_t, Physical* physical) { end(physical); });
+    // A released handle may belong to something else already, while its memory is still mapped.
+    mappings->ForEach([&](uint64_t, const Mapping* mapping) { end(mapping->physical); });
+  }
+  GiveMemoryBackOf(home, size);
+}
+
 constexpr int kHomeShift = 48;
 
 }  // namespace
@@ -111,6 +128,7 @@ void ForgetMemoryOf(uint64_t key) {
   if (home == nullptr) return;
   linear->RemoveAllOf(*home);
   arrays->RemoveAllOf(*home);
+  EndPhysicalOf(*home);
   home->key.store(0, std::memory_order_release);
 }
 

@@ -400,28 +400,58 @@ class PoolCreation {
   int device_ = -1;
 };
 
-// What is still allocated from it does not count any more.
+// What is still allocated from an ended pool does not count any more. The driver must not be asked about it,
+// so it ends here before the call, and comes back if the call fails.
 template <typename Memory>
-class PoolDestruction {
+class PoolsEnd {
  public:
-  template <typename Pool>
-  PoolDestruction(const typename Memory::Call& call, Pool pool) : call_(call) {
-    if (!preempt::MemoryIsCounted()) return;
-    MutexLock lock(memory_pools_lock);
-    MemoryPool* known = FindMemoryPool(Memory::RuntimeOf(call), KeyOfMemory(pool));
-    if (known == nullptr) return;
-    ended_ = {known->runtime, known->key, known->ordinal, known->device, known->of_graphs};
-    ForgetMemoryPool(*known);
+  explicit PoolsEnd(const typename Memory::Call& call) : call_(call) {}
+
+  void End(MemoryPool& pool) REQUIRES(memory_pools_lock) {
+    ended_[count_++] = {pool.runtime, pool.key, pool.ordinal, pool.device, pool.of_graphs};
+    ForgetMemoryPool(pool);
   }
   void Finish(typename Memory::Result result) const {
     ForgetCurrentPools();
-    if (result == Memory::kSuccess || ended_.device < 0) return;
-    if (MemoryPool* kept = AddMemoryPool(ended_)) AskPool<Memory>(call_, *kept);
+    if (result == Memory::kSuccess) return;
+    for (int i = 0; i < count_; ++i) {
+      if (MemoryPool* kept = AddMemoryPool(ended_[i])) AskPool<Memory>(call_, *kept);
+    }
   }
 
  private:
   const typename Memory::Call& call_;
-  NewMemoryPool ended_{.device = -1};
+  NewMemoryPool ended_[kMaxMemoryPools];  // the first `count_`
+  int count_ = 0;
+};
+
+template <typename Memory>
+class PoolDestruction : public PoolsEnd<Memory> {
+ public:
+  template <typename Pool>
+  PoolDestruction(const typename Memory::Call& call, Pool pool) : PoolsEnd<Memory>(call) {
+    if (!preempt::MemoryIsCounted()) return;
+    MutexLock lock(memory_pools_lock);
+    MemoryPool* known = FindMemoryPool(Memory::RuntimeOf(call), KeyOfMemory(pool));
+    if (known != nullptr) this->End(*known);
+  }
+};
+
+// A device is reset, and its pools end with it.
+template <typename Memory>
+class DevicePoolsEnd : public PoolsEnd<Memory> {
+ public:
+  DevicePoolsEnd(const typename Memory::Call& call, int ordinal) : PoolsEnd<Memory>(call) {
+    if (!preempt::MemoryWasCounted()) return;
+    const int runtime = Memory::RuntimeOf(call);
+    MutexLock lock(memory_pools_lock);
+    for (int i = 0; i < kMaxMemoryPools; ++i) {
+      MemoryPool* pool = MemoryPoolAt(i);
+      if (pool != nullptr && pool->runtime.load(std::memory_order_relaxed) == runtime &&
+          pool->ordinal.load(std::memory_order_relaxed) == ordinal)
+        this->End(*pool);
+    }
+  }
 };
 
 template <typename Memory>

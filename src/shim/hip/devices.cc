@@ -1,7 +1,5 @@
 #include "shim/hip/devices.h"
 
-#include "shim/common/memory.h"
-
 namespace xsched::hip {
 namespace {
 
@@ -14,11 +12,15 @@ uint64_t HomeOf(const Instance& instance, int device) {
 DeviceWait::DeviceWait(const Call& call)
     : streams_(HomeOf(call.instance(), CurrentDevice(call.instance()))) {}
 
-DeviceReset::DeviceReset(const Call& call) : home_(HomeOf(call.instance(), CurrentDevice(call.instance()))) {
+DeviceReset::DeviceReset(const Call& call) : DeviceReset(call, CurrentDevice(call.instance())) {}
+
+DeviceReset::DeviceReset(const Call& call, int device)
+    : home_(HomeOf(call.instance(), device)), pools_(call, device) {
   shim::ForgetStreamsOf(home_);
 }
 
 void DeviceReset::Finish(hipError_t result) const {
+  pools_.Finish(result);
   if (result == hipSuccess) shim::ForgetMemoryOf(home_);
 }
 

@@ -5,6 +5,7 @@
 #include "preempt/api/launch.h"
 #include "shim/common/barrier.h"
 #include "shim/common/streams.h"
+#include "shim/hip/memory.h"
 #include "shim/hip/platform.h"
 
 namespace xsched::hip {
@@ -31,7 +32,10 @@ class DeviceReset {
   void Finish(hipError_t result) const;
 
  private:
+  DeviceReset(const Call& call, int device);
+
   uint64_t home_;
+  shim::DevicePoolsEnd<Memory> pools_;
   preempt::Barrier barrier_;
 };
 

@@ -14,6 +14,7 @@
 using namespace xsched::hip;
 
 #define OWN extern "C" __attribute__((visibility("hidden")))
+#define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
@@ -50,7 +51,7 @@ hipError_t LaunchOf(const void* what, hipStream_t stream) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) void FakeRegisterVariable(const void* variable) {
+EXPORT void FakeRegisterVariable(const void* variable) {
   std::lock_guard lock(mutex);
   known.insert(variable);
 }
@@ -155,4 +156,22 @@ OWN hipError_t Own_hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptu
 OWN hipError_t Own_hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
   if (hipError_t error = FakeCapture(stream, 0); error != hipSuccess) return error;
   return graph == nullptr ? hipSuccess : New(graph);
+}
+
+// A device has a pool, with 60 MiB in it, until it is reset. As in AMD's, whoever asks about a pool that has
+// ended reads what is in the freed memory.
+namespace {
+char pools[16];
+int resets = 0;
+}  // namespace
+
+OWN hipError_t Own_hipDeviceReset() { return ++resets < 16 ? hipSuccess : hipErrorUnknown; }
+EXPORT hipError_t hipDeviceGetMemPool(void** pool, int) {
+  *pool = &pools[resets];
+  return hipSuccess;
+}
+EXPORT hipError_t hipMemPoolGetAttribute(const void* pool, unsigned, void* value) {
+  const bool has_ended = pool != &pools[resets];
+  *static_cast<uint64_t*>(value) = has_ended ? uint64_t{1} << 50 : uint64_t{60} << 20;
+  return hipSuccess;
 }
