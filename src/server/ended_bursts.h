@@ -35,9 +35,14 @@ inline EndedBursts EndedSince(const ipc::Bursts& last, const ipc::Bursts& counte
     return {};
   }
   EndedBursts ended{std::min(count, ipc::kMostBursts), std::max(counted.busy - last.busy, Duration::zero())};
-  // For a client that had not noticed the end, what it launched afterwards belongs to the same burst.
-  const bool went_on = !another_began && retired != seen.retired;
-  if (!std::exchange(seen.any, false) || went_on) return ended;
+  if (count > ended.count) ended.busy = ended.busy / count * ended.count;
+  if (!std::exchange(seen.any, false)) return ended;
+  // For a client that had not noticed the end, what it launched afterwards belongs to the same burst, and so
+  // does the time between.
+  if (!another_began && retired != seen.retired) {
+    ended.busy = Duration::zero();
+    return ended;
+  }
   --ended.count;
   ended.busy = std::max(ended.busy - std::max(last_look - last.began, Duration::zero()), Duration::zero());
   return ended;

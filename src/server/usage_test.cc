@@ -303,6 +303,35 @@ TEST_F(CountedRequestsTest, one_that_was_seen_to_end_and_goes_on_for_its_client_
   EXPECT_EQ(OfUser(5).request_ns, Ns(milliseconds(4)));
 }
 
+TEST_F(CountedRequestsTest, the_time_between_one_that_was_seen_to_end_and_the_next_belongs_to_none) {
+  ConnectTwo();
+  Begin(now_);
+  RingAndRound();
+  now_ += milliseconds(2);
+  RetireByDevice();
+  RingAndRound();
+  now_ += std::chrono::seconds(60);
+  // Its client had not noticed the end, and goes on in the same burst.
+  Begin(now_);
+  End(now_ + microseconds(50));
+  now_ += microseconds(100);
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), 2u);
+  EXPECT_EQ(OfUser(5).request_ns, Ns(milliseconds(2)));
+}
+
+TEST_F(CountedRequestsTest, more_than_are_counted_at_one_look_have_their_own_length) {
+  ConnectTwo();
+  for (int i = 0; i < 4096; ++i) {
+    Begin(now_);
+    End(now_ + microseconds(40));
+    now_ += microseconds(50);
+  }
+  RingAndRound();
+  EXPECT_EQ(Requests(OfUser(5)), ipc::kMostBursts);
+  EXPECT_EQ(OfUser(5).request_ns, ipc::kMostBursts * Ns(microseconds(40)));
+}
+
 TEST_F(CountedRequestsTest, a_client_that_counts_without_any_command_gets_no_account) {
   ConnectTwo();
   ipc::BeginBurst(block(), now_);
