@@ -123,12 +123,16 @@ class Demo {
     std::vector<std::string> command = HashcatCommand(place_.path());
     busy_prefix.insert(busy_prefix.end(), command.begin(), command.end());
     BackgroundProgram busy(busy_prefix, output);
-    std::ifstream file;
     HashcatLog log;
+    size_t heard = 0;
     auto listen = [&] {
-      if (!file.is_open()) file.open(output);
-      file.clear();  // it was at its end, and has more text now
-      log.Add(std::string(std::istreambuf_iterator<char>(file), {}), steady_clock::now());
+      // Opened each time: in LLVM's library, a stream that was at the end of its file sees nothing that is
+      // added.
+      std::ifstream file(output);
+      file.seekg(static_cast<std::streamoff>(heard));
+      const std::string text(std::istreambuf_iterator<char>(file), {});
+      heard += text.size();
+      log.Add(text, steady_clock::now());
     };
     for (auto start = steady_clock::now(); log.lines().size() < 2; listen()) {
       if (busy.Status() || steady_clock::now() - start > kBusyStart) Fail("hashcat", output);
