@@ -1,10 +1,12 @@
 // The environment in which a program is scheduled.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/latency_options.h"
@@ -47,6 +49,31 @@ inline std::string Prepended(const std::string& entry, const std::string& list) 
   if (list.empty()) return entry;
   if ((":" + list + ":").find(":" + entry + ":") != std::string::npos) return list;
   return entry + ":" + list;
+}
+
+// How much of LD_PRELOAD the runtimes of sanitizers take at its beginning. A program ends at its start if the
+// runtime of its sanitizer is not the first library.
+inline size_t LengthOfSanitizers(std::string_view preloaded) {
+  constexpr std::string_view kRuntimes[] = {"libasan.",  "libtsan.",   "liblsan.",
+                                            "libubsan.", "libhwasan.", "libclang_rt."};
+  size_t length = 0;
+  while (length < preloaded.size()) {
+    const std::string_view entry = preloaded.substr(length, preloaded.find_first_of(" :", length) - length);
+    const std::string_view name = entry.substr(entry.rfind('/') + 1);
+    if (!entry.empty() &&
+        std::ranges::none_of(kRuntimes, [&](auto runtime) { return name.starts_with(runtime); }))
+      break;
+    length = std::min(length + entry.size() + 1, preloaded.size());
+  }
+  return length;
+}
+
+// LD_PRELOAD with `entry`, behind sanitizers.
+inline std::string Preloaded(const std::string& entry, const std::string& list) {
+  const size_t sanitizers = LengthOfSanitizers(list);
+  std::string first = list.substr(0, sanitizers);
+  if (!first.empty() && first.back() != ':' && first.back() != ' ') first += ':';
+  return first + Prepended(entry, list.substr(sanitizers));
 }
 
 // `list` without `entry`.
@@ -120,7 +147,7 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std:
       continue;
     }
     const std::string entry = ForPreloading(shim.path);
-    preloaded = options.preload ? Prepended(entry, preloaded) : Without(entry, preloaded);
+    preloaded = options.preload ? Preloaded(entry, preloaded) : Without(entry, preloaded);
   }
   if (preloaded.empty() && !current("LD_PRELOAD").empty()) {
     variables.push_back({"LD_PRELOAD", std::nullopt});

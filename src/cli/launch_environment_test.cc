@@ -110,6 +110,19 @@ TEST(LaunchEnvironment, cuda_and_hip_are_always_preloaded) {
       Pre("/lib/libshimhip.so") + ":" + Pre("/lib/libshimcuda.so") + ":" + Pre("/lib/libshimopencl.so"));
 }
 
+TEST(LaunchEnvironment, the_runtimes_of_sanitizers_stay_the_first_libraries) {
+  const std::string ours = Pre("/lib/libshimhip.so") + ":" + Pre("/lib/libshimcuda.so");
+  const auto after = [](const std::string& preloaded) {
+    return After({{"LD_PRELOAD", preloaded}}, {}, {kCuda, kHip})["LD_PRELOAD"];
+  };
+  EXPECT_EQ(after("/usr/lib/libasan.so.8"), "/usr/lib/libasan.so.8:" + ours);
+  EXPECT_EQ(after("libasan.so.8 /x/libubsan.so.1:/x.so"), "libasan.so.8 /x/libubsan.so.1:" + ours + ":/x.so");
+  EXPECT_EQ(after("/usr/lib/llvm/libclang_rt.asan-x86_64.so:"),
+            "/usr/lib/llvm/libclang_rt.asan-x86_64.so:" + ours);
+  EXPECT_EQ(after(after("libtsan.so.2:/x.so")), "libtsan.so.2:" + ours + ":/x.so");
+  EXPECT_EQ(after("/libasan.so.8/x.so"), ours + ":/libasan.so.8/x.so");
+}
+
 TEST(LaunchEnvironment, of_a_program_that_it_would_end_has_nothing_of_ours_preloaded) {
   const std::vector<Shim> shims{kOpenCl, kCuda};
   LaunchOptions options;
