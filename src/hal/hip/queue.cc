@@ -30,6 +30,11 @@ struct Queue {
 
 Queue& QueueOf(void* hwq) { return *static_cast<Queue*>(hwq); }
 
+// On another thread, "per thread" means another stream, and a question about it makes that stream.
+bool IsAnotherThreads(const Queue& queue) {
+  return queue.stream == kHipStreamPerThread && pthread_equal(queue.thread, pthread_self()) == 0;
+}
+
 bool IsCapturing(const Queue& queue) { return AskWhetherCapturing(queue.next, queue.stream); }
 
 XResult AppendMarker(void* hwq, uint64_t ticket) {
@@ -49,8 +54,9 @@ void PollMarkers(void* hwq) {
   preempt::QueryLock no_capture_begins;
   if (!ours || !no_capture_begins) return;
   // From ROCm 6.2 to 7.1, a query of an event invalidates a capture of the stream on which the event was
-  // recorded last, even if that was before the capture. The null stream cannot capture.
-  if (queue.stream != kHipStreamNull && IsCapturing(queue)) return;
+  // recorded last, even if that was before the capture. The null stream cannot capture. Another thread's
+  // stream cannot be asked; before its capture, its markers were put away.
+  if (queue.stream != kHipStreamNull && !IsAnotherThreads(queue) && IsCapturing(queue)) return;
   queue.markers.Poll(queue.next);
 }
 
@@ -86,9 +92,7 @@ bool Finished(void* hwq) {
 
 XResult Synchronize(void* hwq) {
   const Queue& queue = QueueOf(hwq);
-  // On another thread, "per thread" means another stream.
-  if (queue.stream == kHipStreamPerThread && pthread_equal(queue.thread, pthread_self()) == 0)
-    return kXSchedErrorNotAllowed;
+  if (IsAnotherThreads(queue)) return kXSchedErrorNotAllowed;
   const OwnCallsOn ours(queue.next, queue.device);
   if (!ours) return kXSchedErrorHardware;
   if (IsCapturing(queue)) return kXSchedErrorNotAllowed;

@@ -42,6 +42,15 @@ class Stream {
     EXPECT_EQ(HipQueueRegister(runtime, 0, stream_, key_, &blocking_streams, &hwq_), kXSchedSuccess);
     MakeXQueue(priority);
   }
+  // The default stream of this thread.
+  struct OfThread {};
+  Stream(const Instance& instance, Priority priority, OfThread)
+      : instance_(instance), stream_(kHipStreamPerThread) {
+    const Runtime* runtime = RuntimeAt(instance.Get<void>("FakeLaunch"));
+    key_ = PerThreadStreamKey(runtime->index(), 0, 1);
+    EXPECT_EQ(HipQueueRegister(runtime, 0, stream_, key_, nullptr, &hwq_), kXSchedSuccess);
+    MakeXQueue(priority);
+  }
   ~Stream() {
     if (stream_ != kHipStreamNull) instance_.Finish(stream_, instance_.Launched(stream_));
     if (xqueue_ != 0) Destroy();
@@ -258,6 +267,19 @@ TEST_F(HipLevel1, the_end_of_a_queue_that_others_wait_for_is_found_without_its_p
   urgent.Finish(5);
   stream.ExpectLaunched(1);
   stream.Join();
+}
+
+// On any other thread, the handle means that thread's stream, and the runtime makes one.
+TEST_F(HipLevel1, a_threads_default_stream_is_looked_at_without_making_another_one) {
+  UseLocalScheduler();
+  Stream urgent(instance_, 1, Stream::OfThread());
+  Stream stream(instance_, 0);
+  urgent.Launch(4);
+  stream.LaunchOnAnotherThread(1);
+  urgent.Finish(4);
+  stream.ExpectLaunched(1);
+  stream.Join();
+  EXPECT_EQ(instance_.ThreadStreams(), 1);
 }
 
 TEST_F(HipLevel1, the_null_stream_is_asked_without_an_effect_on_blocking_streams) {

@@ -44,6 +44,7 @@ bool finish_at_once = false;
 std::atomic<uint64_t> calls{0};
 int version = 60'443'482;
 int null_waits = 0;
+int thread_streams = 0;
 int orphans = 0;
 
 // As AMD's: the first call of a thread makes it, and it ends before the values of pthread keys.
@@ -69,7 +70,10 @@ void CountNullWait(hipStream_t stream) { null_waits += stream == nullptr; }
 hipStream_t Actual(hipStream_t stream) {
   if (stream != kHipStreamPerThread) return IsDefault(stream) ? &default_streams[this_thread.device] : stream;
   hipStream_t& own = this_thread.own[this_thread.device];
-  if (own == nullptr) streams.insert(own = new ihipStream_t{this_thread.device});
+  if (own == nullptr) {
+    streams.insert(own = new ihipStream_t{this_thread.device});
+    ++thread_streams;
+  }
   return own;
 }
 Thread::~Thread() {
@@ -278,6 +282,11 @@ EXPORT int FakeSpoiled() {
 EXPORT void FakeSetVersion(int of_runtime) {
   std::lock_guard lock(mutex);
   version = of_runtime;
+}
+
+EXPORT int FakeThreadStreams() {
+  std::lock_guard lock(mutex);
+  return thread_streams;
 }
 
 EXPORT int FakeNullWaits() {

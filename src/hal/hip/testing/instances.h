@@ -44,6 +44,7 @@ class Instance {
   bool Spoiled() const { return Get<decltype(FakeSpoiled)>("FakeSpoiled")() != 0; }
   void SetVersion(int version) const { Get<decltype(FakeSetVersion)>("FakeSetVersion")(version); }
   int NullWaits() const { return Get<decltype(FakeNullWaits)>("FakeNullWaits")(); }
+  int ThreadStreams() const { return Get<decltype(FakeThreadStreams)>("FakeThreadStreams")(); }
   int Events() const { return Get<decltype(FakeEvents)>("FakeEvents")(); }
   uint64_t Calls() const { return Get<decltype(FakeCalls)>("FakeCalls")(); }
   hipError_t PeekAtLastError() const { return Get<hipError_t()>("hipPeekAtLastError")(); }
