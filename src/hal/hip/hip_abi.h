@@ -187,6 +187,15 @@ struct hipFunctionLaunchParams {  // hipModuleLaunchCooperativeKernelMultiDevice
 };
 static_assert(sizeof(hipFunctionLaunchParams) == 56);
 
+struct hipStreamBatchMemOpParams {  // hipStreamBatchMemOp
+  unsigned operation;
+  uint64_t rest[5];
+};
+static_assert(sizeof(hipStreamBatchMemOpParams) == 48);
+
+inline constexpr unsigned kHipStreamMemOpWriteValue32 = 2;
+inline constexpr unsigned kHipStreamMemOpWriteValue64 = 5;
+
 struct hipGraphInstantiateParams {  // hipGraphInstantiateWithParams
   void* errNode_out;
   unsigned long long flags;

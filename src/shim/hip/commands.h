@@ -15,6 +15,21 @@ using Launch = shim::Launch<Platform>;
 using PassingCommand = shim::PassingCommand<Platform>;
 using MultiLaunch = shim::MultiLaunch<Platform>;
 
+// hipStreamBatchMemOp. A batch of writes is like single ones: it tells others that earlier work is done.
+class MemoryOperations {
+ public:
+  MemoryOperations(const Call& call, hipStream_t stream, const hipStreamBatchMemOpParams* operations,
+                   unsigned count)
+      : scope_(OnlyWrites(operations, count)
+                   ? preempt::LaunchScope(shim::Announce<Platform>(call, stream), preempt::Passing())
+                   : preempt::LaunchScope(shim::Announce<Platform>(call, stream))) {}
+  void Finish(hipError_t result) { scope_.Finish(result == hipSuccess); }
+
+ private:
+  static bool OnlyWrites(const hipStreamBatchMemOpParams* operations, unsigned count);
+  preempt::LaunchScope scope_;
+};
+
 // A kernel that records an event at its start and one at its end. The first is at no point between commands,
 // so nothing is known of it from then on.
 class TimedLaunch {

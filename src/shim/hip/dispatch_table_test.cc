@@ -3,7 +3,7 @@
 #include "shim/hip/testing/runtime_instance.h"
 
 extern "C" hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count,
-                                          xsched::hip::hipStreamBatchMemOpParams* operations, unsigned flags);
+                                          hipStreamBatchMemOpParams* operations, unsigned flags);
 extern "C" hipError_t hipMemcpyAtoHAsync(void* to, xsched::hip::hipArray_t from, size_t offset, size_t bytes,
                                          hipStream_t stream);
 

@@ -619,8 +619,10 @@ TEST(HipShim, what_takes_no_time_of_the_device_is_counted_and_not_held) {
   EXPECT_EQ(hipStreamAddCallback(stream, nullptr, nullptr, 0), hipSuccess);
   EXPECT_EQ(hipStreamWriteValue32(stream, nullptr, 0, 0), hipSuccess);
   EXPECT_EQ(hipStreamWriteValue64(stream, nullptr, 0, 0), hipSuccess);
+  hipStreamBatchMemOpParams writes[] = {{kHipStreamMemOpWriteValue32, {}}, {kHipStreamMemOpWriteValue64, {}}};
+  EXPECT_EQ(hipStreamBatchMemOp(stream, 2, writes, 0), hipSuccess);
   EXPECT_EQ(hipStreamWaitEvent(stream, event, 0), hipSuccess);
-  EXPECT_EQ(Commands(KeyOf(stream)), 9u);
+  EXPECT_EQ(Commands(KeyOf(stream)), 10u);
   std::atomic<bool> launched{false};
   std::thread launching([&] {
     instance.Library("LibrarySet", stream);
@@ -629,10 +631,28 @@ TEST(HipShim, what_takes_no_time_of_the_device_is_counted_and_not_held) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(launched);
   ASSERT_EQ(XQueueResume(HandleOf(instance, stream), kQueueResumeFlagNone), kXSchedSuccess);
-  instance.Finish(stream, 8);
+  instance.Finish(stream, 9);
   instance.Finish(other, 1);
   launching.join();
   EXPECT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+}
+
+TEST(HipShim, memory_operations_are_held_if_one_of_them_waits) {
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  instance.Library("LibrarySet", stream);
+  ASSERT_EQ(XQueueSuspend(HandleOf(instance, stream), kQueueSuspendFlagNone), kXSchedSuccess);
+  std::atomic<bool> launched{false};
+  std::thread launching([&] {
+    hipStreamBatchMemOpParams operations[] = {{kHipStreamMemOpWriteValue32, {}}, {/*wait=*/1, {}}};
+    EXPECT_EQ(hipStreamBatchMemOp(stream, 2, operations, 0), hipSuccess);
+    launched = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(launched);
+  ASSERT_EQ(XQueueResume(HandleOf(instance, stream), kQueueResumeFlagNone), kXSchedSuccess);
+  launching.join();
+  EXPECT_EQ(Commands(KeyOf(stream)), 2u);
 }
 
 // ---- looked-up functions ----
