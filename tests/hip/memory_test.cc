@@ -57,6 +57,14 @@ TEST_F(Memory, that_is_freed_in_stream_order_counts_no_more_though_it_is_of_no_p
   EXPECT_EQ(hipFree(Allocate(100 * kMiB)), hipSuccess);
 }
 
+TEST_F(Memory, that_is_freed_by_an_address_inside_of_it_counts_no_more) {
+  auto* memory = static_cast<char*>(Allocate(60 * kMiB));
+  ASSERT_EQ(hipFree(memory + 4096), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(hipFree(Allocate(kLimit)), hipSuccess);
+  EXPECT_EQ(hipGetLastError(), hipSuccess);
+}
+
 TEST_F(Memory, of_longer_rows_counts_with_them) {
   void* memory = nullptr;
   size_t pitch = 0;

@@ -46,6 +46,7 @@ constexpr const char* kFunctionNames[] = {
     "hipDeviceGetGraphMemAttribute",
     "hipDeviceGraphMemTrim",
     "hipMalloc",
+    "hipMemGetAddressRange",
 };
 static_assert(sizeof(Functions) == sizeof kFunctionNames, "each function has its name, in order");
 

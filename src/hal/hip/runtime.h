@@ -46,6 +46,8 @@ struct Functions {
   DriverFunction<hipError_t (*)(int device, unsigned attribute, void* value)> hipDeviceGetGraphMemAttribute;
   DriverFunction<hipError_t (*)(int device)> hipDeviceGraphMemTrim;
   DriverFunction<hipError_t (*)(void** memory, size_t size)> hipMalloc;
+  DriverFunction<hipError_t (*)(hipDeviceptr_t* base, size_t* size, hipDeviceptr_t address)>
+      hipMemGetAddressRange;
 };
 
 // Returns the function that a dispatch table had for `name` before the shim put its own there. Null: the

@@ -154,8 +154,12 @@ bool MemoryBook::Enter(uint64_t key, Entry entry) {
   return entries_.Insert(key, reinterpret_cast<const void*>(number << kHomeShift | entry.size));
 }
 
+bool MemoryBook::Has(uint64_t key) const {
+  return key != 0 && key != UINT64_MAX && entries_.Find(key) != nullptr;
+}
+
 MemoryBook::Entry MemoryBook::Remove(uint64_t key) {
-  if (key == 0 || key == UINT64_MAX || entries_.Find(key) == nullptr) return {};
+  if (!Has(key)) return {};
   const auto bits = reinterpret_cast<uint64_t>(entries_.Remove(key));
   if (bits == 0) return {};
   return {&homes[(bits >> kHomeShift) - 1], bits & ((uint64_t{1} << kHomeShift) - 1)};

@@ -53,6 +53,7 @@ class MemoryBook {
   // False: there is no memory for it.
   bool Enter(uint64_t key, Entry entry);
   Entry Remove(uint64_t key);
+  bool Has(uint64_t key) const;
   // Removes the entries of a home, and gives back what they had.
   void RemoveAllOf(const MemoryHome& home);
   void ResetAfterFork() { entries_.ResetAfterFork(); }

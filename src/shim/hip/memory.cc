@@ -115,6 +115,20 @@ bool Memory::IsCapturing(const Call& call, hipStream_t stream) {
   return shim::IsCapturing<Platform>(call, stream);
 }
 
+uint64_t WholeFreeing::BeginOf(const Call& call, void* memory) {
+  const uint64_t key = shim::KeyOfMemory(memory);
+  if (key == 0 || !preempt::MemoryIsCounted() || !Memory::Counts(call) || shim::linear_memory.Has(key))
+    return key;
+  const Functions& next = call.instance().runtime().next();
+  const OwnCalls ours(next);
+  hipDeviceptr_t begin = nullptr;
+  size_t size = 0;
+  return next.hipMemGetAddressRange != nullptr &&
+                 next.hipMemGetAddressRange(&begin, &size, memory) == hipSuccess
+             ? shim::KeyOfMemory(begin)
+             : key;
+}
+
 uint64_t SizeOfArray(const hipChannelFormatDesc* format, hipExtent extent, unsigned levels) {
   if (format == nullptr) return 0;
   const int bits = format->x + format->y + format->z + format->w;

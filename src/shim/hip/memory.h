@@ -46,6 +46,16 @@ using GraphMemory = shim::GraphMemory<Memory>;
 using MemoryInfo = shim::MemoryInfo<Memory>;
 using DeviceTotal = shim::DeviceTotal<Memory>;
 
+// The scope of hipFree. It frees a whole allocation, also by an address inside of it.
+class WholeFreeing : public shim::FreeingFrom<Memory> {
+ public:
+  WholeFreeing(const Call& call, void* memory)
+      : FreeingFrom(call, shim::linear_memory, BeginOf(call, memory)) {}
+
+ private:
+  static uint64_t BeginOf(const Call& call, void* memory);
+};
+
 // The scope of hipMalloc3D.
 class VolumeAllocation : public Allocation {
  public:
