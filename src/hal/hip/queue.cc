@@ -10,6 +10,7 @@
 #include "hal/hip/markers.h"
 #include "hal/hip/own_calls.h"
 #include "hal/hip/suspension.h"
+#include "preempt/api/later_runtime.h"
 #include "preempt/api/query_lock.h"
 
 namespace xsched::hip {
@@ -149,6 +150,14 @@ XHwQueueOps OpsFor(const Queue& queue, Suspension suspension) {
   return ops;
 }
 
+// The agent starts with the first queue, when the runtime of that queue is there.
+void WhenUsed(const Runtime& runtime) {
+  static std::atomic<uint32_t> used{0};  // runtimes, by their index
+  const uint32_t bit = uint32_t{1} << runtime.index();
+  const uint32_t before = used.fetch_or(bit, std::memory_order_relaxed);
+  if (before != 0 && (before & bit) == 0) preempt::ShutDownBeforeLaterRuntime();
+}
+
 }  // namespace
 }  // namespace xsched::hip
 
@@ -164,6 +173,7 @@ XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStr
       Queue{next,           device,          stream,           HandleForQuery(next, stream),
             pthread_self(), identity.device, blocking_streams, {}};
   if (hwq == nullptr) return kXSchedErrorUnknown;
+  WhenUsed(*runtime);
   const XHwQueueOps ops = OpsFor(*hwq, SuspensionOf(identity.device, stream));
   const XHwQueueInfo info{identity.device, identity.name, key};
   XResult result = HwQueueRegister(&ops, hwq, &info, out);

@@ -282,6 +282,23 @@ TEST_F(HipLevel1, a_threads_default_stream_is_looked_at_without_making_another_o
   EXPECT_EQ(instance_.ThreadStreams(), 1);
 }
 
+TEST_F(HipLevel1, a_runtime_that_was_loaded_later_is_not_asked_after_its_end) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        UseLocalScheduler();
+        auto& first = *new Stream(instance_, 0);
+        first.Launch(1);
+        auto& later = *new Instance(kInstanceB);
+        later.Get<decltype(FakeEndSlowly)>("FakeEndSlowly")();
+        auto& urgent = *new Stream(later, 1);
+        urgent.Launch(4);
+        first.LaunchOnAnotherThread(1);
+        exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST_F(HipLevel1, the_null_stream_is_asked_without_an_effect_on_blocking_streams) {
   UseLocalScheduler();
   Stream null(instance_, 1, Stream::BesideBlocking{});

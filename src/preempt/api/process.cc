@@ -5,6 +5,7 @@
 
 #include "base/fork_handler.h"
 #include "base/no_cancellation.h"
+#include "preempt/api/later_runtime.h"
 #include "preempt/api/memory.h"
 #include "preempt/api/settings.h"
 
@@ -15,9 +16,15 @@ namespace {
 constinit NoDestroy<XQueueSlots> slots;
 constinit NoDestroy<UrgencySlots> urgency_slots;
 
+void ShutDownAtExit() {
+  atexit([] { ThisProcess().agent.Shutdown(); });
+}
+
 }  // namespace
 
 constinit NoDestroy<Process> the_process{*slots, *urgency_slots};
+
+void ShutDownBeforeLaterRuntime() { ShutDownAtExit(); }
 
 bool Process::StartAgent() {
   const NoCancellation with_locks;
@@ -27,7 +34,7 @@ bool Process::StartAgent() {
     handler.Install();
     // Registered late, so it runs early: before the driver's own exit handler, which may wait for commands
     // behind our gates.
-    atexit([] { ThisProcess().agent.Shutdown(); });
+    ShutDownAtExit();
   });
   const Settings& settings = GetSettings();
   if (!agent.Start({settings.scheduler, settings.policy, settings.timeslice_us, settings.at_a_time}))

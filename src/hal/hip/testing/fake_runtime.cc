@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -57,7 +58,18 @@ struct Thread {
 };
 thread_local Thread this_thread;
 
+// As AMD's, it has objects that end with the process. Whoever calls it after that crashes.
+struct Lifetime {
+  std::atomic<int> last_us{0};
+  std::atomic<bool> ended{false};
+  ~Lifetime() {
+    ended = true;
+    usleep(last_us);
+  }
+} lifetime;
+
 hipError_t Return(hipError_t error) {
+  if (lifetime.ended) abort();
   ++calls;
   return this_thread.last_error = error;
 }
@@ -283,6 +295,8 @@ EXPORT void FakeSetVersion(int of_runtime) {
   std::lock_guard lock(mutex);
   version = of_runtime;
 }
+
+EXPORT void FakeEndSlowly() { lifetime.last_us = 50'000; }
 
 EXPORT int FakeThreadStreams() {
   std::lock_guard lock(mutex);

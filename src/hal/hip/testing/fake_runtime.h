@@ -26,6 +26,8 @@ int FakeSpoiled(void);
 void FakeSetVersion(int version);
 // How often a call by the handle 0 has made the null stream wait for blocking streams, and these for it.
 int FakeNullWaits(void);
+// The end of the process goes on a while after the runtime's objects have ended. A call crashes then.
+void FakeEndSlowly(void);
 // Default streams of threads that were made.
 int FakeThreadStreams(void);
 // Events that were recorded on a thread's default stream, and still there when the thread's end destroyed it.
