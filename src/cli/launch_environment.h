@@ -72,7 +72,8 @@ inline size_t LengthOfSanitizers(std::string_view preloaded) {
 inline std::string Preloaded(const std::string& entry, const std::string& list) {
   const size_t sanitizers = LengthOfSanitizers(list);
   std::string first = list.substr(0, sanitizers);
-  if (!first.empty() && first.back() != ':' && first.back() != ' ') first += ':';
+  std::replace(first.begin(), first.end(), ' ', ':');  // Without looks between colons
+  if (!first.empty() && first.back() != ':') first += ':';
   return first + Prepended(entry, list.substr(sanitizers));
 }
 

@@ -116,7 +116,7 @@ TEST(LaunchEnvironment, the_runtimes_of_sanitizers_stay_the_first_libraries) {
     return After({{"LD_PRELOAD", preloaded}}, {}, {kCuda, kHip})["LD_PRELOAD"];
   };
   EXPECT_EQ(after("/usr/lib/libasan.so.8"), "/usr/lib/libasan.so.8:" + ours);
-  EXPECT_EQ(after("libasan.so.8 /x/libubsan.so.1:/x.so"), "libasan.so.8 /x/libubsan.so.1:" + ours + ":/x.so");
+  EXPECT_EQ(after("libasan.so.8 /x/libubsan.so.1:/x.so"), "libasan.so.8:/x/libubsan.so.1:" + ours + ":/x.so");
   EXPECT_EQ(after("/usr/lib/llvm/libclang_rt.asan-x86_64.so:"),
             "/usr/lib/llvm/libclang_rt.asan-x86_64.so:" + ours);
   EXPECT_EQ(after(after("libtsan.so.2:/x.so")), "libtsan.so.2:" + ours + ":/x.so");
@@ -129,6 +129,8 @@ TEST(LaunchEnvironment, of_a_program_that_it_would_end_has_nothing_of_ours_prelo
   const Environment outer = After({{"LD_PRELOAD", "/x.so"}}, options, shims);
   options.preload = false;
   EXPECT_EQ(After(outer, options, shims)["LD_PRELOAD"], "/x.so");
+  const Environment sanitized = After({{"LD_PRELOAD", "libasan.so.8 "}}, LaunchOptions{}, shims);
+  EXPECT_EQ(After(sanitized, options, shims)["LD_PRELOAD"], "libasan.so.8");
   EXPECT_EQ(After(After({}, LaunchOptions{}, shims), options, shims).count("LD_PRELOAD"), 0u);
 }
 
