@@ -177,7 +177,7 @@ def held_by_an_urgent_one(place):
 def beside_an_urgent_program_that_is_stopped_others_go_on_and_are_held_again_when_it_does(place):
     low, urgent = held_by_an_urgent_one(place)
     moment = now_ms()
-    urgent.process.send_signal(signal.SIGSTOP)
+    urgent.stop()
     goes_on(low, "it goes on", moment, 150)
     becomes(lambda done: done > 150, lambda: gains(low, 1), "and on")
     urgent.process.send_signal(signal.SIGCONT)
@@ -391,7 +391,7 @@ def slices_that_change_while_a_client_is_stopped_are_its_own_afterwards(place):
     stopped = CudaClient(place, "task", priority=5)
     other.wait_for_slice(SHORTEST)
     stopped.wait_for_slice(LONG)
-    stopped.process.send_signal(signal.SIGSTOP)
+    stopped.stop()
     pid = str(other.process.pid)
     for i in range(401):
         place.tool("hint", "--pid", pid, "--priority", "9" if i % 2 == 0 else "0")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Several CUDA processes that share a stand-in device, with a server: gates and time slices, and how they are given back."""
 import os
+import pathlib
 import signal
 import time
 
@@ -40,6 +41,21 @@ class CudaClient(Client):
 
     def wait_for_work(self):
         wait_until(lambda: self.progress() > 20, lambda: f"it runs: {self.lines[-3:]}")
+
+    def stop(self):
+        """Stops it (SIGSTOP) where it does not have the lock of the stand-in, for which all others would wait. The driver's locks are in
+        the kernel, where no process is stopped."""
+        while True:
+            self.process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)  # all of its threads
+            if not has_a_lock(self.process.pid):
+                return
+            self.process.send_signal(signal.SIGCONT)
+
+
+def has_a_lock(pid):
+    locks = [line.split() for line in pathlib.Path("/proc/locks").read_text().splitlines()]
+    return any(lock[1] == "FLOCK" and lock[4] == str(pid) for lock in locks)  # who waits for one has an arrow there
 
 
 def is_held(place, client):
