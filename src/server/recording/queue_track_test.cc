@@ -54,6 +54,13 @@ class QueueTrackTest : public ::testing::Test, protected RecordSink {
     now_ += time;
     reading_.service += time;
   }
+  // From the beginning on, one of 2 ms, which is seen to end before its client has counted the end.
+  void SeeBurstBeforeItsEndIsCounted() {
+    BeginReported();
+    SeeReported(1, 0, 0, {}, now_, true);
+    Work(2ms);
+    SeeReported(1, 1, 0, {}, began_, true);
+  }
 
   const TimePoint began_{1h};
   TimePoint now_ = began_;
@@ -358,10 +365,7 @@ TEST_F(QueueTrackTest, a_reported_burst_that_begins_before_the_end_of_another_is
 }
 
 TEST_F(QueueTrackTest, a_reported_burst_ends_when_it_is_seen_to_although_its_end_is_counted_later) {
-  BeginReported();
-  SeeReported(1, 0, 0, {}, now_, true);
-  Work(2ms);
-  SeeReported(1, 1, 0, {}, began_, true);
+  SeeBurstBeforeItsEndIsCounted();
   const auto burst = Take<ipc::RecordedBurst>();
   ASSERT_TRUE(burst);
   EXPECT_EQ(burst->span_ns, 2'000'000u);
@@ -371,10 +375,7 @@ TEST_F(QueueTrackTest, a_reported_burst_ends_when_it_is_seen_to_although_its_end
 }
 
 TEST_F(QueueTrackTest, a_late_end_is_not_that_of_the_burst_that_has_begun_meanwhile) {
-  BeginReported();
-  SeeReported(1, 0, 0, {}, now_, true);
-  Work(2ms);
-  SeeReported(1, 1, 0, {}, began_, true);
+  SeeBurstBeforeItsEndIsCounted();
   ASSERT_TRUE(Take<ipc::RecordedBurst>());
   now_ += 10ms;
   SeeReported(4, 1, 1, 12ms, now_, true);
@@ -392,10 +393,7 @@ TEST_F(QueueTrackTest, a_late_end_is_not_that_of_the_burst_that_has_begun_meanwh
 }
 
 TEST_F(QueueTrackTest, a_late_end_and_a_whole_burst_between_two_looks_are_one_burst) {
-  BeginReported();
-  SeeReported(1, 0, 0, {}, now_, true);
-  Work(2ms);
-  SeeReported(1, 1, 0, {}, began_, true);
+  SeeBurstBeforeItsEndIsCounted();
   ASSERT_TRUE(Take<ipc::RecordedBurst>());
   now_ += 10us;
   Work(50us);
@@ -411,10 +409,7 @@ TEST_F(QueueTrackTest, a_late_end_and_a_whole_burst_between_two_looks_are_one_bu
 
 // For the client it was one burst, because it had noticed no end in between.
 TEST_F(QueueTrackTest, one_end_of_what_was_seen_to_be_two_bursts_is_that_of_the_second) {
-  BeginReported();
-  SeeReported(1, 0, 0, {}, now_, true);
-  Work(2ms);
-  SeeReported(1, 1, 0, {}, began_, true);
+  SeeBurstBeforeItsEndIsCounted();
   ASSERT_TRUE(Take<ipc::RecordedBurst>());
   now_ += 10ms;
   SeeReported(2, 1, 0, {}, began_, true);
