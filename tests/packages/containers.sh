@@ -7,18 +7,14 @@ packages=$1
 base=$2
 containers=$(dirname "$(realpath "$0")")/../../packaging/container
 
-name=xsched-test-$$
-work=$(mktemp -d)
-# Not more descriptors and processes than this machine allows; runc, because crun refuses hybrid cgroups.
-limits=(--ulimit nofile=1024:1024 --ulimit nproc=4096:4096)
-podman() { command podman --runtime runc "$@"; }
+# shellcheck source=tests/packages/podman.sh
+. "$(dirname "$(realpath "$0")")/podman.sh"
 clean() {
   podman rm --force --time 1 --volumes "$name-server" "$name-urgent" "$name-other" &>/dev/null || true
   podman volume rm --force "$name" &>/dev/null || true
   podman rmi --force "$name-client" "$name-libraries" "$name-server" "$name-base" &>/dev/null || true
   rm -rf "$work"
 }
-trap clean EXIT
 fail() {
   echo "containers.sh: $*" >&2
   podman logs "$name-server" >&2 || true

@@ -7,17 +7,8 @@ base=$1
 declare -A folders=([first]="$2" [next]="$3")
 tests=$(dirname "$(realpath "$0")")
 
-name=xsched-test-$$
-work=$(mktemp -d)
-# Not more descriptors and processes than this machine allows; runc, because crun refuses hybrid cgroups.
-limits=(--ulimit nofile=1024:1024 --ulimit nproc=4096:4096)
-podman() { command podman --runtime runc "$@"; }
-clean() {
-  podman rm --force --time 1 --volumes "$name" &>/dev/null || true
-  podman rmi --force "$name" "$name-base" &>/dev/null || true
-  rm -rf "$work"
-}
-trap clean EXIT
+# shellcheck source=tests/packages/podman.sh
+. "$tests/podman.sh"
 
 # scenario KIND INSTALL UPGRADE REMOVE: with the packages of that kind in /packages/first and /packages/next.
 scenario() {

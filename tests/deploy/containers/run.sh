@@ -7,22 +7,12 @@ set -euo pipefail
 build=$(realpath "$1")
 shift
 cd "$(dirname "$0")/../../.."
-if ((EUID != 0)); then
-  echo "run.sh: needs root, for containers of several users" >&2
-  exit 1
-fi
-for program in podman runc newuidmap mmdebstrap; do
-  command -v "$program" >/dev/null || {
-    echo "run.sh: $program is missing: scripts/install-deps.sh --deploy" >&2
-    exit 1
-  }
-done
-folder=$PWD/build/packages-test
-mkdir -p "$folder"
-# shellcheck source=tests/packages/systems.sh
-. tests/packages/systems.sh
-new=$(base bookworm)
-old=$(base bullseye)
+# shellcheck source=tests/deploy/needs.sh
+. tests/deploy/needs.sh
+needs_root "containers of several users"
+needs_programs --deploy podman runc newuidmap mmdebstrap
+new=$(clean_system bookworm)
+old=$(clean_system bullseye)
 archive=
 for file in build/portable-"$(uname -m)"/xsched-*.tar.xz; do
   [[ ! -e $file ]] || archive=$file

@@ -8,18 +8,9 @@ base=$1
 build=$(realpath "$2")
 here=$(dirname "$(realpath "$0")")
 
-name=xsched-test-$$
-work=$(mktemp -d)
+# shellcheck source=tests/packages/podman.sh
+. "$here/../../packages/podman.sh"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-# Not more descriptors and processes than this machine allows; runc, because crun refuses hybrid cgroups.
-limits=(--ulimit nofile=1024:1024 --ulimit nproc=4096:4096)
-podman() { command podman --runtime runc "$@"; }
-clean() {
-  podman rm --force --time 1 --volumes "$name" &>/dev/null || true
-  podman rmi --force "$name" "$name-base" &>/dev/null || true
-  rm -rf "$work"
-}
-trap clean EXIT
 fail() {
   echo "machine.sh: $*" >&2
   podman exec "$name" journalctl --no-pager --lines 30 >&2 || true

@@ -6,20 +6,10 @@
 set -euo pipefail
 build=$(realpath "$1")
 cd "$(dirname "$0")/../../.."
-if ((EUID != 0)); then
-  echo "run.sh: needs root, for a container in which systemd runs" >&2
-  exit 1
-fi
-for program in podman runc mmdebstrap ssh ssh-keygen; do
-  command -v "$program" >/dev/null || {
-    echo "run.sh: $program is missing: scripts/install-deps.sh --deploy" >&2
-    exit 1
-  }
-done
+# shellcheck source=tests/deploy/needs.sh
+. tests/deploy/needs.sh
+needs_root "a container in which systemd runs"
+needs_programs --deploy podman runc mmdebstrap ssh ssh-keygen
 scripts/fetch-prometheus.sh
 ctest --test-dir "$build" --output-on-failure --no-tests=error -R '^Fleet\.'
-folder=$PWD/build/packages-test
-mkdir -p "$folder"
-# shellcheck source=tests/packages/systems.sh
-. tests/packages/systems.sh
-tests/deploy/fleet/machine.sh "$(base bookworm)" "$build"
+tests/deploy/fleet/machine.sh "$(clean_system bookworm)" "$build"

@@ -7,23 +7,13 @@
 set -euo pipefail
 build=$(realpath "$1")
 cd "$(dirname "$0")/../../.."
-if ((EUID != 0)); then
-  echo "run.sh: needs root, for the image" >&2
-  exit 1
-fi
-for program in podman runc mmdebstrap dh; do
-  command -v "$program" >/dev/null || {
-    echo "run.sh: $program is missing: scripts/install-deps.sh --packages and --deploy" >&2
-    exit 1
-  }
-done
+# shellcheck source=tests/deploy/needs.sh
+. tests/deploy/needs.sh
+needs_root "the image"
+needs_programs "--packages and --deploy" podman runc mmdebstrap dh
 python=build/kubernetes/bin/python
 scripts/fetch-kubernetes-schemas.sh
 "$python" -c "import helm_python" 2>/dev/null || build/kubernetes/bin/pip install --quiet "helm-python-sdk==0.2.2"
 "$python" -B tests/deploy/kubernetes/manifests.py "$build/bin/xsched"
 ctest --test-dir "$build" --output-on-failure --no-tests=error -R Kubernetes
-folder=$PWD/build/packages-test
-mkdir -p "$folder"
-# shellcheck source=tests/packages/systems.sh
-. tests/packages/systems.sh
-tests/deploy/kubernetes/image.sh "$(base bookworm)" "$build"
+tests/deploy/kubernetes/image.sh "$(clean_system bookworm)" "$build"

@@ -6,10 +6,7 @@ set -euo pipefail
 build=$(realpath "$1")
 shift
 cd "$(dirname "$0")/../../.."
-for program in slurmctld slurmd srun; do
-  PATH=$PATH:/usr/sbin command -v "$program" >/dev/null || {
-    echo "run.sh: $program is missing: scripts/install-deps.sh --dev" >&2
-    exit 1
-  }
-done
+# shellcheck source=tests/deploy/needs.sh
+. tests/deploy/needs.sh
+PATH=$PATH:/usr/sbin needs_programs --dev slurmctld slurmd srun
 exec python3 -B tests/deploy/slurm/slurm_jobs.py --bin "$build/bin" --lib "$build/lib" "$@"
