@@ -1,7 +1,6 @@
 #include "preempt/scheduling/gate_openers.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace xsched::preempt {
 namespace {
@@ -13,9 +12,11 @@ constexpr Duration kTryRefusedAgain = std::chrono::milliseconds(1);
 
 bool GateOpeners::Request(uint32_t index) {
   MutexLock lock(mutex_);
-  if (requested_[index] || retried_[index]) return true;
+  Work& work = work_[index];
+  if (work == Work::kUnderWay) work = Work::kRequestedUnderWay;
+  if (work != Work::kNone) return true;
   if (requests_ >= idle_ && start_thread_("xsched-gates", &GateOpeners::Main, this) != 0) return false;
-  requested_[index] = true;
+  work = Work::kRequested;
   ++requests_;
   changed_.NotifyAll();
   return true;
@@ -26,10 +27,10 @@ uint32_t GateOpeners::AwaitNext() {
   ++idle_;
   while (requests_ == 0) changed_.Wait(mutex_);
   --idle_;
-  bool* const next = std::find(requested_, requested_ + ipc::kMaxQueues, true);
-  *next = false;
+  Work* const next = std::find(work_, work_ + ipc::kMaxQueues, Work::kRequested);
+  *next = Work::kUnderWay;
   --requests_;
-  return static_cast<uint32_t>(next - requested_);
+  return static_cast<uint32_t>(next - work_);
 }
 
 bool GateOpeners::OpenGatesOf(uint32_t index) {
@@ -40,32 +41,27 @@ bool GateOpeners::OpenGatesOf(uint32_t index) {
   return opened;
 }
 
-bool GateOpeners::BeginRetry(uint32_t index) {
+bool GateOpeners::Finish(uint32_t index) {
   MutexLock lock(mutex_);
-  return !std::exchange(retried_[index], true);
-}
-
-void GateOpeners::EndRetry(uint32_t index) {
-  MutexLock lock(mutex_);
-  retried_[index] = false;
+  Work& work = work_[index];
+  work = work == Work::kRequestedUnderWay ? Work::kUnderWay : Work::kNone;
+  return work == Work::kNone;
 }
 
 void* GateOpeners::Main(void* self) {
   auto& openers = *static_cast<GateOpeners*>(self);
   for (;;) {
     const uint32_t index = openers.AwaitNext();
-    while (!openers.OpenGatesOf(index) && openers.BeginRetry(index)) {
-      SleepFor(kTryRefusedAgain);
-      openers.EndRetry(index);
-    }
+    do {
+      while (!openers.OpenGatesOf(index)) SleepFor(kTryRefusedAgain);
+    } while (!openers.Finish(index));
   }
 }
 
 void GateOpeners::ResetAfterFork() {
   mutex_.ResetAfterFork();
   changed_.ResetAfterFork();
-  std::fill(requested_, requested_ + ipc::kMaxQueues, false);
-  std::fill(retried_, retried_ + ipc::kMaxQueues, false);
+  std::fill(work_, work_ + ipc::kMaxQueues, Work::kNone);
   requests_ = idle_ = 0;
 }
 

@@ -1,6 +1,6 @@
 // The threads that open host gates where the driver may run commands or code of the program in that call.
-// Each opens one queue's gates at a time, so a call that never returns keeps only its own queue's gates
-// closed.
+// Each opens one queue's gates at a time, and no other thread does so then. So a call that never returns
+// keeps only its own queue's gates closed, and keeps one thread.
 //
 // A thread is started when all are at work. Nothing waits for them. Thread-safe.
 #pragma once
@@ -30,23 +30,28 @@ class GateOpeners {
   }
 
  private:
+  enum class Work : uint8_t {
+    kNone,
+    kRequested,
+    kUnderWay,  // a thread opens the queue's gates, or will try again
+    kRequestedUnderWay,
+  };
+
   static void* Main(void* self);
   // Takes the next request, when there is one.
   uint32_t AwaitNext() EXCLUDES(mutex_);
   // False: the driver has not opened a gate.
   bool OpenGatesOf(uint32_t index);
-  // A request that comes between both is left to the thread that tries again. False: another one does.
-  bool BeginRetry(uint32_t index) EXCLUDES(mutex_);
-  void EndRetry(uint32_t index) EXCLUDES(mutex_);
+  // False: it has been requested again since the last call of the driver began, so there is more to open.
+  bool Finish(uint32_t index) EXCLUDES(mutex_);
 
   XQueueTable& queues_;
   const ThreadStart start_thread_;
   Mutex<LockRank::kGateOpeners> mutex_;
   Condition changed_;
-  bool requested_[ipc::kMaxQueues] GUARDED_BY(mutex_) = {};  // by slot
-  bool retried_[ipc::kMaxQueues] GUARDED_BY(mutex_) = {};    // likewise: a thread will try again
-  uint32_t requests_ GUARDED_BY(mutex_) = 0;
-  uint32_t idle_ GUARDED_BY(mutex_) = 0;  // threads
+  Work work_[ipc::kMaxQueues] GUARDED_BY(mutex_) = {};  // by slot
+  uint32_t requests_ GUARDED_BY(mutex_) = 0;            // that no thread has taken
+  uint32_t idle_ GUARDED_BY(mutex_) = 0;                // threads
 };
 
 }  // namespace xsched::preempt
