@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 
 namespace xsched::kubernetes {
@@ -26,22 +27,18 @@ std::string LabelOf(const std::string& id) {
   return label;
 }
 
-// "3-of-10"
-bool IsSlot(std::string_view text) {
-  constexpr std::string_view kOf = "-of-";
-  const size_t of = text.find(kOf);
-  auto is_number = [](std::string_view digits) {
-    return !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
-  };
-  return of != std::string_view::npos && is_number(text.substr(0, of)) &&
-         is_number(text.substr(of + kOf.size()));
+// -1: it is no number, as we write it.
+int ReadNumber(std::string_view text) {
+  int number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return std::to_string(number) == text ? number : -1;
 }
 
 json PublishedDevice(const DraDevice& device, const Division& division) {
   json published = {{"name", device.name}, {"attributes", {{kGpuAttribute, {{"string", device.gpu}}}}}};
   if (device.numa_node >= 0) published["attributes"]["numaNode"] = {{"int", device.numa_node}};
   json& capacity = published["capacity"][kShareCapacity];
-  capacity["value"] = std::to_string(division.by_capacity ? 100 : 100 / division.slots);
+  capacity["value"] = std::to_string(division.by_capacity ? 100 : PercentOfSlot(division.slots));
   if (division.by_capacity) {
     published["allowMultipleAllocations"] = true;
     // A request that names no share has the whole GPU.
@@ -80,14 +77,26 @@ std::string ProblemOfDraName(const std::vector<Gpu>& gpus, const Gpu& gpu) {
   return "";
 }
 
+std::optional<DraSlot> SlotOf(const std::string& device) {
+  constexpr std::string_view kOf = "-of-";
+  const std::string_view name = device;
+  const size_t of = name.rfind(kOf);
+  const size_t number = name.substr(0, of).rfind('-');
+  if (of == std::string_view::npos || number == std::string_view::npos || number == 0) return std::nullopt;
+  const int slots = ReadNumber(name.substr(of + kOf.size()));
+  const int slot = ReadNumber(name.substr(number + 1, of - number - 1));
+  if (slots < 1 || slots > kMostSlots || slot < 0 || slot >= slots) return std::nullopt;
+  return DraSlot{device.substr(0, number), slots};
+}
+
 const Gpu* GpuOfDraDevice(const std::vector<Gpu>& gpus, const std::string& device) {
+  const std::optional<DraSlot> slot = SlotOf(device);
   const Gpu* of_slot = nullptr;
   for (const Gpu& gpu : gpus) {
     if (!ProblemOfDraName(gpus, gpu).empty()) continue;
     const std::string label = LabelOf(gpu.device.id);
     if (device == label) return &gpu;
-    if (device.starts_with(label + "-") && IsSlot(std::string_view(device).substr(label.size() + 1)))
-      of_slot = &gpu;
+    if (slot && slot->gpu == label) of_slot = &gpu;
   }
   return of_slot;
 }

@@ -49,6 +49,15 @@ std::string ProblemOfDraName(const std::vector<Gpu>& gpus, const Gpu& gpu);
 // The GPU of which the device is a part, in whatever form it is or was offered. Null: there is none.
 const Gpu* GpuOfDraDevice(const std::vector<Gpu>& gpus, const std::string& device);
 
+// What the name of a slot says.
+struct DraSlot {
+  std::string gpu;  // the part of the name that its GPU's slots have in common
+  int slots = 0;    // of this GPU
+};
+// nullopt: the device is no slot.
+std::optional<DraSlot> SlotOf(const std::string& device);
+constexpr int PercentOfSlot(int slots) { return 100 / slots; }
+
 // What is published of them: the member `devices` of each ResourceSlice.
 std::vector<nlohmann::json> PublishedDevices(const std::vector<DraDevice>& devices, const Division& division);
 

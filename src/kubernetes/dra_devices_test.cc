@@ -43,6 +43,17 @@ TEST(KubernetesDraDevices, a_device_belongs_to_its_gpu_in_whatever_form_it_was_o
     EXPECT_EQ(GpuOfDraDevice(gpus, name), nullptr) << name;
 }
 
+TEST(KubernetesDraDevices, the_name_of_a_slot_says_its_gpu_and_how_many_there_are) {
+  const auto slot = SlotOf("gpu-a-of-b-9-of-10");
+  ASSERT_TRUE(slot);
+  EXPECT_EQ(slot->gpu, "gpu-a-of-b");
+  EXPECT_EQ(slot->slots, 10);
+  for (const char* name :
+       {"", "gpu-a", "-of-10", "3-of-10", "-3-of-10", "gpu-a-10-of-10", "gpu-a-0-of-33", "gpu-a-0-of-0",
+        "gpu-a-00-of-10", "gpu-a-0-of-010", "gpu-a-0-of-10 ", "gpu-a-0-of-99999999999"})
+    EXPECT_FALSE(SlotOf(name)) << name;
+}
+
 TEST(KubernetesDraDevices, a_gpu_that_does_not_work_is_not_offered) {
   Gpu broken = GpuOf("b");
   broken.works = false;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fmt/format.h>
-#include <grpcpp/create_channel.h>
 #include <grpcpp/server_builder.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -10,6 +9,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "kubernetes/grpc_channel.h"
 #include "kubernetes/grpc_server.h"
 #include "kubernetes/say.h"
 #include "kubernetes/unix_socket.h"
@@ -30,13 +30,6 @@ UniqueFd WatchFolder(const std::string& folder) {
   if (!changes || inotify_add_watch(changes.get(), folder.c_str(), kEvents) < 0)
     throw std::runtime_error(fmt::format("cannot watch {}: {}", folder, strerror(errno)));
   return changes;
-}
-
-std::shared_ptr<grpc::Channel> ChannelTo(const std::string& socket) {
-  grpc::ChannelArguments arguments;
-  // A connection of its own: another one may still be waiting after a failure.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "cli/exit_codes.h"
 #include "kubernetes/api_server.h"
+#include "kubernetes/list_shares.h"
 #include "kubernetes/say.h"
 #include "kubernetes/serve_claims.h"
 #include "kubernetes/serve_devices.h"
@@ -92,6 +93,12 @@ void AddClaims(CLI::App& app, ClaimOptions& options) {
   claims->callback([&options] { ServeClaims(options); });
 }
 
+void AddPodResources(CLI::App& command, std::string& socket) {
+  command.add_option(
+      "--pod-resources", socket,
+      std::string("the kubelet's socket that lists what pods have (default: ") + kPodResourcesSocket + ")");
+}
+
 void AddPods(CLI::App& app, PodOptions& options) {
   CLI::App* pods = app.add_subcommand(
       "pods", "give programs the priority of their pod: its annotation and its PriorityClass");
@@ -99,11 +106,20 @@ void AddPods(CLI::App& app, PodOptions& options) {
   pods->add_option("--max-priority", options.max_priority, "no pod gets more (default: 255)")
       ->check(CLI::Range(PRIORITY_MIN, PRIORITY_MAX));
   pods->add_flag("--claims", options.reads_claims, "a priority that a ResourceClaim asks for counts, too");
+  AddPodResources(*pods, options.pod_resources);
   AddLookPeriod(*pods, options.look_period);
   pods->add_option_function<int>("--refresh-period-ms",
                                  [&](int ms) { options.refresh_period = std::chrono::milliseconds(ms); })
       ->group("");
   pods->callback([&options] { ServePods(options); });
+}
+
+void AddList(CLI::App& app, ListOptions& options) {
+  CLI::App* list =
+      app.add_subcommand("list", "list which pods have which parts of this node's GPUs, as the kubelet says");
+  AddPodResources(*list, options.pod_resources);
+  list->add_flag("--json", options.as_json, "as JSON");
+  list->callback([&options] { ListShares(options); });
 }
 
 }  // namespace
@@ -114,6 +130,7 @@ int main(int argc, char** argv) {
   DeviceOptions devices;
   ClaimOptions claims;
   PodOptions pods;
+  ListOptions list;
   CLI::App app("The agent of a Kubernetes node for XSched");
   app.name("xsched-kubernetes");
   app.set_version_flag("--version", std::string("xsched-kubernetes ") + xsched::kVersion);
@@ -121,6 +138,7 @@ int main(int argc, char** argv) {
   AddDevices(app, devices);
   AddClaims(app, claims);
   AddPods(app, pods);
+  AddList(app, list);
   xsched::server::RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);

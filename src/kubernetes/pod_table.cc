@@ -5,13 +5,14 @@
 #include <algorithm>
 
 #include "kubernetes/dra_claim.h"
+#include "kubernetes/pod_resources.h"
 #include "kubernetes/say.h"
 
 namespace xsched::kubernetes {
 namespace {
 
 // A pod that has just come may not be in the list yet. It is asked for again soon, and some times only: there
-// may be none (static pods have another uid there).
+// may be none (a static pod that the kubelet does not list).
 constexpr Duration kShortestRefresh = std::chrono::seconds(2);
 constexpr int kMostTries = 5;
 
@@ -84,8 +85,22 @@ PodTable::Known PodTable::Ask(Known known) const {
       !has_ended_ &&
       ReadList(api_, "/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D" + options_.node,
                ReadPods, known.pods, known.problems);
+  if (is_read) ReadStaticPods(known);
   if (is_read && options_.reads_claims) ReadClaims(known);
   return known;
+}
+
+// The kubelet is asked only if the API server has mirror pods. While it does not answer, those that it has
+// listed count.
+void PodTable::ReadStaticPods(Known& known) const {
+  if (!HasMirrorPods(known.pods)) return;
+  if (Result<v1::ListPodResourcesResponse> list = ListPodResources(options_.pod_resources)) {
+    known.listed.clear();
+    for (const v1::PodResources& pod : list->pod_resources()) known.listed.insert(NameOf(pod));
+  } else {
+    known.problems.push_back(fmt::format("static pods are not known: {}", list.error().text()));
+  }
+  AddStaticPods(known.pods, known.listed);
 }
 
 // A claim does not change while a pod has it.

@@ -1,4 +1,5 @@
-// What is known of the pods of this node, as the API server has them.
+// What is known of the pods of this node, as the API server has them. Of static pods, it has copies under
+// other uids, the mirror pods: which of them count, the kubelet says.
 //
 // It is asked on a thread of its own: one that is slow, or not there, holds nobody up. What was known stays
 // until it answers. Pods that have gone are gone with its next list.
@@ -36,6 +37,7 @@ class PodTable {
   struct Known {
     Pods pods;
     ClassPriorities classes;
+    std::set<std::string> listed;                       // by the kubelet: names of pods
     std::map<std::string, std::optional<int>> claimed;  // by uid of the pod: what its claims ask for
     std::vector<std::string> problems;                  // of the last time
   };
@@ -46,6 +48,7 @@ class PodTable {
 
   // On a thread of its own. Returns `known` with what is better.
   Known Ask(Known known) const;
+  void ReadStaticPods(Known& known) const;
   void ReadClaims(Known& known) const;
   std::optional<std::optional<int>> ClaimedBy(const Pod& pod, std::vector<std::string>& problems) const;
   bool IsDue(TimePoint now) const;

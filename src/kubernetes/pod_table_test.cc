@@ -6,6 +6,7 @@
 
 #include "kubernetes/testing/claim_json.h"
 #include "kubernetes/testing/fake_api_server.h"
+#include "kubernetes/testing/fake_pod_resources.h"
 #include "server/testing/server_process.h"
 
 namespace xsched::kubernetes {
@@ -16,6 +17,7 @@ using testing::FakeApiServer;
 
 constexpr const char* kPod = "aaaaaaaa-0000-4000-8000-000000000001";
 constexpr const char* kOtherPod = "bbbbbbbb-0000-4000-8000-000000000002";
+constexpr const char* kStaticPod = "0123456789abcdef0123456789abcdef";
 constexpr const char* kReadsPods = "GET /api/v1/pods";
 constexpr const char* kReadsClasses = "GET /apis/scheduling.k8s.io/v1/priorityclasses";
 constexpr const char* kReadsItsClaim = "GET /apis/resource.k8s.io/v1/namespaces/lab/resourceclaims/gpu";
@@ -28,6 +30,7 @@ class KubernetesPodTable : public ::testing::Test {
     return {.node = testing::kNodeName,
             .api_server = api_.url(),
             .account = folder_.path() + "/account",
+            .pod_resources = PodResources(),
             .reads_claims = true,
             .refresh_period = std::chrono::milliseconds(20)};
   }
@@ -37,6 +40,13 @@ class KubernetesPodTable : public ::testing::Test {
               {"namespace", "lab"},
               {"name", "pod"},
               {"annotations", {{"xsched.org/priority", priority}}}}}};
+  }
+  std::string PodResources() const { return folder_.path() + "/pod-resources/kubelet.sock"; }
+  // Of the same name as all the others here.
+  static json MirrorPod(const std::string& priority) {
+    json pod = PodJson("cccccccc-0000-4000-8000-000000000003", priority);
+    pod["metadata"]["annotations"]["kubernetes.io/config.mirror"] = kStaticPod;
+    return pod;
   }
   // One that has the claim "gpu".
   static json PodWithClaim() {
@@ -121,6 +131,52 @@ TEST_F(KubernetesPodTable, what_was_known_stays_while_the_api_server_is_down) {
   const int before = api_.Count(kReadsClasses);
   ASSERT_TRUE(Becomes(table, kPod, [&](const auto&) { return api_.Count(kReadsClasses) > before + 2; }));
   EXPECT_EQ(table.Find(kPod)->priority, -5);
+}
+
+TEST_F(KubernetesPodTable, a_static_pod_has_the_priority_of_its_mirror_pod) {
+  testing::FakePodResources kubelet(PodResources());
+  kubelet.AddPod("lab", "pod");
+  api_.PutPod(MirrorPod("-5"));
+  PodTable table(Options());
+  EXPECT_TRUE(BecomesPriority(table, kStaticPod, -5));
+  api_.PutPod(MirrorPod("-6"));
+  EXPECT_TRUE(BecomesPriority(table, kStaticPod, -6));
+  EXPECT_THAT(kubelet.faults(), ::testing::IsEmpty());
+}
+
+// Whoever may make pods may write the annotation.
+TEST_F(KubernetesPodTable, a_mirror_pod_that_the_kubelet_does_not_list_gives_nothing) {
+  testing::FakePodResources kubelet(PodResources());
+  kubelet.AddPod("other", "pod");
+  api_.PutPod(MirrorPod("-5"));
+  PodTable table(Options());
+  ASSERT_TRUE(Becomes(table, kStaticPod, [&](const auto&) { return kubelet.lists() > 2; }));
+  EXPECT_EQ(table.Find(kStaticPod), std::nullopt);
+}
+
+TEST_F(KubernetesPodTable, the_kubelet_is_not_asked_where_there_are_no_mirror_pods) {
+  testing::FakePodResources kubelet(PodResources());
+  api_.PutPod(PodJson(kPod, "-5"));
+  PodTable table(Options());
+  ASSERT_TRUE(BecomesPriority(table, kPod, -5));
+  EXPECT_EQ(kubelet.lists(), 0);
+}
+
+TEST_F(KubernetesPodTable,
+       a_static_pod_stays_known_while_the_kubelet_starts_again_and_others_are_known_without_it) {
+  auto kubelet = std::make_unique<testing::FakePodResources>(PodResources());
+  kubelet->AddPod("lab", "pod");
+  api_.PutPod(MirrorPod("-5"));
+  PodTable table(Options());
+  ASSERT_TRUE(BecomesPriority(table, kStaticPod, -5));
+  kubelet.reset();
+  api_.PutPod(MirrorPod("-6"));
+  api_.PutPod(PodJson(kPod, "-7"));
+  EXPECT_TRUE(BecomesPriority(table, kPod, -7));
+  EXPECT_TRUE(BecomesPriority(table, kStaticPod, -6));
+  kubelet = std::make_unique<testing::FakePodResources>(PodResources());
+  EXPECT_TRUE(Becomes(table, kStaticPod, [](const auto& found) { return !found; }))
+      << "the new one does not list it";
 }
 
 TEST_F(KubernetesPodTable, a_claim_is_read_once_when_it_is_allocated) {

@@ -16,8 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-std::string AnnotationIn(const json& metadata) {
-  return TextIn(MemberOrNothing(metadata, "annotations"), kPriorityAnnotation);
+std::string AnnotationIn(const json& metadata, const char* name = kPriorityAnnotation) {
+  return TextIn(MemberOrNothing(metadata, "annotations"), name);
 }
 
 std::string HamiPriorityIn(const json& spec) {
@@ -90,10 +90,24 @@ Result<Pods> ReadPods(std::string_view text) {
                  .priority_class = TextIn(spec, "priorityClassName"),
                  .asked = AnnotationIn(metadata),
                  .hami_priority = HamiPriorityIn(spec),
+                 .mirrored = AnnotationIn(metadata, kMirrorAnnotation),
                  .claims = ClaimsOf(spec, MemberOrNothing(item, "status"))};
   });
   if (!done) return done.error();
   return pods;
+}
+
+// A pod that has the uid itself takes precedence.
+void AddStaticPods(Pods& pods, const std::set<std::string>& listed) {
+  Pods of_node;
+  for (const auto& [uid, pod] : pods) {
+    if (!pod.mirrored.empty() && listed.contains(pod.name)) of_node.emplace(pod.mirrored, pod);
+  }
+  pods.merge(of_node);
+}
+
+bool HasMirrorPods(const Pods& pods) {
+  return std::ranges::any_of(pods, [](const auto& entry) { return !entry.second.mirrored.empty(); });
 }
 
 Result<ClassPriorities> ReadPriorityClasses(std::string_view text) {

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ namespace xsched::kubernetes {
 
 // Of pods, and of PriorityClasses.
 inline constexpr const char* kPriorityAnnotation = "xsched.org/priority";
+// Of a mirror pod: the uid that the static pod has on its node. The kubelet writes it, but so may whoever
+// makes a pod.
+inline constexpr const char* kMirrorAnnotation = "kubernetes.io/config.mirror";
 // HAMi's, of containers: 0 is urgent, all else is not.
 inline constexpr const char* kHamiPriority = "CUDA_TASK_PRIORITY";
 
@@ -24,10 +28,11 @@ inline constexpr const char* kHamiPriority = "CUDA_TASK_PRIORITY";
 inline constexpr int kPriorityWithoutRight = 0;
 
 struct Pod {
-  std::string name;                      // "namespace/name"
-  std::string priority_class;            // its name; empty: none
-  std::string asked;                     // its annotation; empty: none
-  std::string hami_priority;             // the first that a container has; empty: none
+  std::string name;            // "namespace/name"
+  std::string priority_class;  // its name; empty: none
+  std::string asked;           // its annotation; empty: none
+  std::string hami_priority;   // the first that a container has; empty: none
+  std::string mirrored = {};   // it is the mirror pod of the static pod with this uid; empty: it is none
   std::vector<std::string> claims = {};  // the names of its ResourceClaims, in its namespace
   std::optional<int> claimed = {};       // what these ask for. It is not in the list of pods
 };
@@ -39,6 +44,12 @@ using ClassPriorities = std::map<std::string, std::string>;  // the annotations 
 // list is an error.
 Result<Pods> ReadPods(std::string_view text);
 Result<ClassPriorities> ReadPriorityClasses(std::string_view text);
+
+// Adds static pods, by the uid that they have on this node: their mirror pods have another one. The API
+// server says what a pod may have. The kubelet only confirms that a pod of this name runs on its node: it
+// lists no imitation of a mirror pod. `listed`: the names of the kubelet's pods.
+void AddStaticPods(Pods& pods, const std::set<std::string>& listed);
+bool HasMirrorPods(const Pods& pods);
 
 struct PodPriority {
   std::optional<int> priority;  // nullopt: nobody has said anything

@@ -122,6 +122,35 @@ TEST(KubernetesPods, the_claims_of_a_pod_are_those_that_it_names_and_those_that_
   EXPECT_THAT(pods.at("v").claims, IsEmpty());
 }
 
+TEST(KubernetesPods, a_mirror_pod_names_the_uid_of_its_static_pod) {
+  const Pods pods = Read(R"({"items": [
+    {"metadata": {"uid": "u", "annotations": {"kubernetes.io/config.mirror": "hash"}}},
+    {"metadata": {"uid": "v", "annotations": {"kubernetes.io/config.hash": "hash"}}},
+    {"metadata": {"uid": "w", "annotations": {"kubernetes.io/config.mirror": 3}}}]})");
+  EXPECT_EQ(pods.at("u").mirrored, "hash");
+  EXPECT_EQ(pods.at("v").mirrored, "");
+  EXPECT_EQ(pods.at("w").mirrored, "");
+  EXPECT_TRUE(HasMirrorPods(pods));
+  EXPECT_FALSE(HasMirrorPods({{"v", pods.at("v")}}));
+}
+
+TEST(KubernetesPods, a_static_pod_is_known_by_its_uid_on_the_node_if_the_kubelet_lists_its_name) {
+  Pods pods = {{"u", {.name = "lab/serve-node-1", .asked = "7", .mirrored = "hash"}},
+               {"v", {.name = "lab/imitation", .asked = "255", .mirrored = "other"}}};
+  AddStaticPods(pods, {"lab/serve-node-1", "lab/another"});
+  ASSERT_TRUE(pods.contains("hash"));
+  EXPECT_EQ(pods.at("hash").name, "lab/serve-node-1");
+  EXPECT_EQ(pods.at("hash").asked, "7");
+  EXPECT_FALSE(pods.contains("other"));
+}
+
+TEST(KubernetesPods, a_mirror_pod_never_takes_the_place_of_a_pod_with_that_uid) {
+  Pods pods = {{"a", {.name = "lab/mirror", .asked = "-7", .mirrored = "u"}},
+               {"u", {.name = "lab/serve", .asked = "7"}}};
+  AddStaticPods(pods, {"lab/mirror", "lab/serve"});
+  EXPECT_EQ(pods.at("u").name, "lab/serve");
+}
+
 TEST(KubernetesPods, what_a_claim_asks_for_is_no_right_and_counts_after_the_annotation) {
   const ClassPriorities classes = {{"gpu-urgent", "50"}};
   EXPECT_EQ(Priority({.priority_class = "gpu-urgent", .hami_priority = "0", .claimed = -20}, classes), -20);

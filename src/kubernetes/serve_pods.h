@@ -13,6 +13,7 @@
 #include <string>
 
 #include "kubernetes/api_server.h"
+#include "kubernetes/pod_resources.h"
 
 namespace xsched::kubernetes {
 
@@ -20,6 +21,7 @@ struct PodOptions {
   std::string node;  // its name in the cluster
   std::string api_server;
   std::string account = kServiceAccount;
+  std::string pod_resources = kPodResourcesSocket;  // the kubelet's
   int max_priority = 255;
   bool reads_claims = false;  // a priority that a ResourceClaim asks for counts, too
   std::chrono::milliseconds look_period = std::chrono::seconds(1);

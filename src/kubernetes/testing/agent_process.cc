@@ -25,6 +25,7 @@ AgentProcess::AgentProcess(const std::vector<std::string>& arguments, const std:
   pid_ = fork();
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(errors, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
     putenv(const_cast<char*>(variable.c_str()));
     execv(argv[0], argv.data());

@@ -88,6 +88,11 @@ class ApiServer:
             spec["priorityClassName"] = priority_class
         self.answers[PODS].append({"metadata": metadata, "spec": spec})
 
+    def make_mirror(self, uid, static_uid):
+        """This pod is the mirror of a static pod, whose control group has the other uid."""
+        pod = next(pod for pod in self.answers[PODS] if pod["metadata"]["uid"] == uid)
+        pod["metadata"].setdefault("annotations", {})["kubernetes.io/config.mirror"] = static_uid
+
     def add_claim(self, uid, name, priority):
         """A ResourceClaim that was made for this pod by a template."""
         pod = next(pod for pod in self.answers[PODS] if pod["metadata"]["uid"] == uid)

@@ -1,3 +1,6 @@
+// fake_kubelet --pods SOCKET NAMESPACE NAME: lists this pod at the socket for pod resources, until its
+// standard input ends.
+//
 // fake_kubelet FOLDER PERCENT: the kubelet's side of one container that asks for that share of a GPU, for an
 // agent that is started by others. Prints what the device plugin that registers gives to the container, as
 // JSON.
@@ -8,6 +11,7 @@
 #include <string>
 
 #include "kubernetes/testing/fake_kubelet.h"
+#include "kubernetes/testing/fake_pod_resources.h"
 
 namespace xsched::kubernetes::testing {
 namespace {
@@ -40,10 +44,21 @@ int AllocateOne(const std::string& folder, int percent) {
   return 0;
 }
 
+int ListOnePod(const std::string& socket, const std::string& name_space, const std::string& name) {
+  FakePodResources kubelet(socket);
+  kubelet.AddPod(name_space, name);
+  while (std::getchar() != EOF) {
+  }
+  for (const std::string& fault : kubelet.faults()) return Fail(fault);
+  return kubelet.lists() > 0 ? 0 : Fail("nobody has asked");
+}
+
 }  // namespace
 }  // namespace xsched::kubernetes::testing
 
 int main(int argc, char** argv) {
-  if (argc != 3) return xsched::kubernetes::testing::Fail("FOLDER PERCENT");
-  return xsched::kubernetes::testing::AllocateOne(argv[1], std::atoi(argv[2]));
+  using namespace xsched::kubernetes::testing;
+  if (argc == 5 && std::string(argv[1]) == "--pods") return ListOnePod(argv[2], argv[3], argv[4]);
+  if (argc != 3) return Fail("FOLDER PERCENT, or --pods SOCKET NAMESPACE NAME");
+  return AllocateOne(argv[1], std::atoi(argv[2]));
 }

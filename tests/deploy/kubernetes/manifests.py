@@ -45,7 +45,8 @@ OFFERS = {
     },
 }
 HEADING = "# Made from the chart: tests/deploy/kubernetes/manifests.py --write\n"
-MACHINE_FOLDERS = {"/opt/xsched", "/run/xsched", "/var/run/cdi", "/dev"}
+POD_RESOURCES = "/var/lib/kubelet/pod-resources"
+MACHINE_FOLDERS = {"/opt/xsched", "/run/xsched", "/var/run/cdi", "/dev", POD_RESOURCES}
 
 
 def check(condition, what):
@@ -99,6 +100,8 @@ def check_rights(objects, offer):
     check([name for name in mounts if "account" in mounts[name]] == offer["token"], f"who has the token: {mounts}")
     of_kubelet = {name for name, path in volumes.items() if path in offer["kubelet"]}
     check([name for name in mounts if of_kubelet & mounts[name]] == [offer["container"]], f"one has the kubelet's folders: {mounts}")
+    of_lists = {name for name, path in volumes.items() if path == POD_RESOURCES}
+    check([name for name in mounts if of_lists & mounts[name]] == ["pods"], f"one sees the kubelet's lists of pods: {mounts}")
     check([name for name in mounts if "device-files" in mounts[name]] == [offer["container"]], f"one sees the device files: {mounts}")
     commands = {container["name"]: container["command"] for container in spec["containers"]}
     check("--dev=/machine/dev" in commands[offer["container"]], f"and is told where they are: {commands}")

@@ -70,6 +70,31 @@ def a_pod_has_the_priority_of_its_class_and_may_ask_for_less(place):
             wait_for_priority(place, clients[letter], wanted)
 
 
+@contextlib.contextmanager
+def kubelet_with_pod(place, socket, name):
+    """A kubelet that lists this pod of the namespace lab."""
+    with subprocess.Popen([place.bin / "fake_kubelet", "--pods", socket, "lab", name], stdin=subprocess.PIPE) as kubelet:
+        yield
+        kubelet.stdin.close()
+        check(kubelet.wait(10) == 0, "the kubelet was asked as it should be")
+
+
+@test
+def a_static_pod_has_the_priority_of_its_mirror_pod_once_the_kubelet_lists_it(place):
+    place.start_server()
+    socket = pathlib.Path(place.folder) / "kubelet" / "pod-resources.sock"
+    with cluster(place, "--pod-resources", str(socket)) as api:
+        static = "0123456789abcdef" * 2
+        api.add_class("gpu-urgent", "10")
+        api.add_pod(uid_of("a"), priority_class="gpu-urgent")
+        api.make_mirror(uid_of("a"), static)
+        client = program_in_pod(place, static, priority=-3)
+        wait_until(lambda: f"static pods are not known: the kubelet does not list pods at {socket}" in place.log.read_text(), "the reason is said")
+        check(priority_of(place, client) == -3, "anybody may write the annotation of a mirror pod")
+        with kubelet_with_pod(place, socket, "pod-a"):
+            wait_for_priority(place, client, 10)
+
+
 @test
 def what_a_claim_of_a_pod_asks_for_counts_up_to_its_class(place):
     place.start_server()
