@@ -51,7 +51,7 @@ packages=(
 )
 deploy=(
   mmdebstrap podman runc uidmap openssh-client
-  slurmctld slurmd slurm-client
+  slurmctld slurmd slurm-client slurmdbd mariadb-server-core mariadb-client-core
   python3-venv openssl
 )
 # Packages of others have the same file.

@@ -20,6 +20,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
+from accounting import Accounting, is_installed  # noqa: E402
 from harness import TESTS, Place, check, skip, test, wait_until  # noqa: E402
 
 NOBODY = 65534
@@ -28,7 +29,7 @@ SKIPPED = 77  # what skip() ends with
 FREEZER = pathlib.Path("/sys/fs/cgroup/freezer")
 HAS_CGROUPS = os.geteuid() == 0 and (FREEZER / "cgroup.procs").exists() and os.access(FREEZER, os.W_OK)
 MEASURES = ["an_urgent_job_is_served_sooner_than_natively"]
-RULES = ("shards=4", "partition=urgent:priority=10,max_priority=50", "partition=batch:max_priority=0", "account=lab:weight=300")
+RULES = ("shards=4", "partition=urgent:priority=10,max_priority=50", "partition=batch:max_priority=0", "account=lab:weight=300", "qos=high:priority=20,max_priority=30")
 
 
 def free_port():
@@ -38,11 +39,13 @@ def free_port():
 
 
 class Cluster:
-    """A controller and two nodes. `place` has the folder, and XSched's server, if a test starts one."""
+    """A controller and two nodes. `place` has XSched's server, if a test starts one. `accounts`: with a database of accounts and QOS, and
+    without control groups, which would have the names of another cluster's."""
 
-    def __init__(self, place):
+    def __init__(self, place, folder, accounts=False):
         self.place = place
-        self.folder = pathlib.Path(place.folder)
+        self.folder = folder
+        self.accounting = Accounting(folder, free_port()) if accounts else None
         os.chmod(self.folder, 0o755)
         self.bin = place.bin
         self.daemons = []
@@ -53,11 +56,22 @@ class Cluster:
             del self.env[name]
 
     def begin(self):
+        if self.accounting:
+            self.accounting.begin()
+            self.add_accounts()
         self.start("slurmctld", "-D", "-c")
         for node in ("n1", "n2"):
             self.start("slurmd", "-D", "-N", node)
         wait_until(lambda: self.run("sinfo", "-h", "-N", "-p", "gpu", "-o", "%T").stdout.split() == ["idle", "idle"],
                    lambda: "the nodes are idle: " + self.run("sinfo").stdout + self.logs(), 30)
+
+    def add_accounts(self):
+        """The user may have the QOS normal and high in the account site, and only normal in lab."""
+        self.accounting.add("cluster", "xsched")
+        self.accounting.add("qos", "high,other")
+        for account, qos in (("site", "normal,high"), ("lab", "normal")):
+            self.accounting.add("account", account)
+            self.accounting.add("user", getpass.getuser(), f"account={account}", "defaultaccount=site", f"qos={qos}")
 
     def write_files(self):
         user = getpass.getuser()
@@ -82,7 +96,7 @@ SlurmdPidFile={folder}/%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/%n.log
 SlurmdParameters=config_overrides
-ProctrackType=proctrack/{"cgroup" if HAS_CGROUPS else "linuxproc"}
+ProctrackType=proctrack/{"cgroup" if HAS_CGROUPS and not self.accounting else "linuxproc"}
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
@@ -97,7 +111,7 @@ NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port={free_port()} CPUs=8
 PartitionName=gpu Nodes=n1,n2 Default=YES OverSubscribe=FORCE
 PartitionName=urgent Nodes=n1,n2
 PartitionName=batch Nodes=n1,n2
-""")
+{self.accounting.settings if self.accounting else ""}""")
         (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n")
         (folder / "gres.conf").write_text("NodeName=n1 Name=gpu File=/dev/null\nNodeName=n1 Name=shard Count=4\n")
         plugin = self.place.lib / "slurm" / "xsched.so"
@@ -150,6 +164,9 @@ PartitionName=batch Nodes=n1,n2
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+        if self.accounting:
+            self.accounting.close()
+            return
         for group in [*FREEZER.glob("slurm_n[12]/uid_*"), *FREEZER.glob("slurm_n[12]")]:
             with contextlib.suppress(OSError):
                 group.rmdir()
@@ -237,6 +254,41 @@ def partitions_and_accounts_have_defaults_and_caps(cluster):
     job, output = cluster.sbatch("-p", "batch", "--xsched-priority=9", script="env")
     cluster.wait_for(job)
     check(scheduled(output.read_text())["PRIORITY"] == "0" and "lowered to 0" in output.read_text(), f"in a script's output: {output.read_text()}")
+
+
+@contextlib.contextmanager
+def cluster_with_accounts(place):
+    if not is_installed():
+        skip("slurmdbd or mariadb-server is not installed")
+    folder = pathlib.Path(place.folder) / "accounts"
+    folder.mkdir()
+    cluster = Cluster(place, folder, accounts=True)
+    try:
+        cluster.begin()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@test
+def a_qos_has_defaults_and_caps(of_others):
+    with cluster_with_accounts(of_others.place) as cluster:
+        seen, said = cluster.variables("srun", "--qos=high")
+        check((seen["PRIORITY"], said) == ("20", ""), f"the QOS's default: {seen} {said}")
+        seen, said = cluster.variables("srun", "-p", "urgent", "--qos=high", "--xsched-priority=99")
+        line = "xsched: priority 99 is lowered to 30, the highest for this job (partition urgent, account site, QOS high)\n"
+        check((seen["PRIORITY"], said) == ("30", line), f"its cap, after that of the partition: {seen} {said}")
+        seen, said = cluster.variables("srun", "-p", "urgent")
+        check((seen["PRIORITY"], said) == ("10", ""), f"a job of the QOS that is the default: {seen} {said}")
+        seen, _ = cluster.variables("srun", "-A", "lab", "--xsched-priority=40")
+        check((seen["PRIORITY"], seen["WEIGHT"]) == ("40", "300"), f"a job of another QOS and account: {seen}")
+        job, output = cluster.sbatch("--qos=high", "--xsched-priority=99", script="env; echo; echo step; srun env")
+        cluster.wait_for(job)
+        parts = output.read_text().split("\nstep\n")
+        check([scheduled(text)["PRIORITY"] for text in parts] == ["30", "30"], f"sbatch and its step: {output.read_text()}")
+        for options in (("--qos=other",), ("-A", "lab", "--qos=high")):
+            done = cluster.run("srun", *options, "true")
+            check(done.returncode != 0 and "Invalid qos" in done.stderr, f"Slurm decides who has a QOS: {options} {done}")
 
 
 @test
@@ -401,7 +453,7 @@ def main():
         if name.startswith("XSCHED_") or name in ("OPENCL_LAYERS", "LD_PRELOAD"):
             del os.environ[name]
     place = Place(options)
-    cluster = Cluster(place)
+    cluster = Cluster(place, pathlib.Path(place.folder))
     try:
         cluster.begin()
         for name in options.tests or [name for name in TESTS if not (options.short and name in MEASURES)]:
