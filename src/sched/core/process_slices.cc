@@ -80,6 +80,7 @@ void ProcessSlices::QueueGone(ProcessRecord& process, bool keeps_account, TimePo
 
 void ProcessSlices::TakeOut(ProcessRecord& process, DeviceId device, Turns& turns, ControlSink& sink) {
   Set(device, process, kDriversSlice, TimePoint{}, sink);
+  SetTurn(device, process, false, sink);
   LeaveTurns(process, turns);
   process.slice = kDriversSlice;
   process.requests = OwnRequests{};
@@ -345,6 +346,7 @@ void ProcessSlices::Report(DeviceId device, Priority above, TimePoint now, Contr
   for (ProcessRecord* process : processes_) {
     process->on = IsShortest(*process) && process->competes && !released_ && (sharing_ || process == holder);
     Set(device, *process, SliceOf(*process, holder, above, now), now, sink);
+    SetTurn(device, *process, take_turns() && turn_takers_ > 1 && process == turn_.holder, sink);
   }
 }
 
@@ -425,6 +427,12 @@ void ProcessSlices::Set(DeviceId device, ProcessRecord& process, Duration slice,
   process.reported = slice;
   if (process.off()) process.off_since = now;
   sink.SetSlice(process.id, device, slice);
+}
+
+void ProcessSlices::SetTurn(DeviceId device, ProcessRecord& process, bool has_turn, ControlSink& sink) {
+  if (process.has_turn == has_turn) return;
+  process.has_turn = has_turn;
+  sink.SetTurn(process.id, device, has_turn);
 }
 
 }  // namespace xsched::sched

@@ -81,6 +81,7 @@ struct ProcessRecord {
 
   Duration slice = kDriversSlice;     // by the policy
   Duration reported = kDriversSlice;  // as last reported; turns, sharing and windows may change the policy's
+  bool has_turn = false;              // likewise
   Priority priority = PRIORITY_DEFAULT;  // the highest of its queues'; as of the last Refresh
   Utilization utilization = UTILIZATION_DEFAULT;
   Weight weight = WEIGHT_DEFAULT;
@@ -229,6 +230,7 @@ class ProcessSlices {
   TimePoint Weigh(TimePoint now, std::span<QueueRecord* const> active, ControlSink& sink);
   void ForgetWeights();
   static void Set(DeviceId device, ProcessRecord& process, Duration slice, TimePoint now, ControlSink& sink);
+  static void SetTurn(DeviceId device, ProcessRecord& process, bool has_turn, ControlSink& sink);
 
   Array<ProcessRecord*> processes_;
   Array<ProcessRecord*> by_id_;  // all

@@ -69,6 +69,8 @@ QueueStats StatsOf(const PolicySetting& setting, const QueueRecord& queue, TimeP
   if (queue.charge == Charge::kWaiting) stats.waiting += now - queue.waiting_mark;
   stats.holds = queue.holds;
   stats.incidents = queue.incidents;
+  stats.slice = queue.process->reported;
+  stats.has_turn = queue.process->has_turn;
   return stats;
 }
 

@@ -57,6 +57,8 @@ class ControlSink {
   virtual void Query(QueueId queue) = 0;
   // How long `process` may keep `device` at a stretch. kDriversSlice: as long as the driver's own slice.
   virtual void SetSlice(ProcessId process, DeviceId device, Duration slice) = 0;
+  // `process` has its turn on `device` from now on, or has it no longer. The device needs nothing for it.
+  virtual void SetTurn(ProcessId /*process*/, DeviceId /*device*/, bool /*has_turn*/) {}
 
  protected:
   ~ControlSink() = default;
@@ -89,6 +91,9 @@ struct QueueStats {
   Duration waiting{};  // time during which it was ready, and held or off the device
   uint64_t holds = 0;  // how often it was held
   uint64_t incidents = 0;
+  // Of its process on its device, as last reported (ControlSink).
+  Duration slice{};
+  bool has_turn = false;
 };
 
 // What a queue's client and its device can do.

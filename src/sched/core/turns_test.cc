@@ -285,6 +285,34 @@ TEST_F(TurnsTest, turns_change_on_all_devices_at_the_same_moment) {
   EXPECT_GE(changes, 20);
 }
 
+TEST_F(TurnsTest, who_has_its_turn_is_reported_and_is_one_process_that_is_on_the_device) {
+  AddUrgent({7});
+  for (uint64_t id : {1, 2}) AddBusy(id, 7);
+  std::set<uint64_t> had;
+  for (int i = 0; i < 500; ++i) {
+    Work({1, 2});
+    const std::set<ProcessId>& with_turn = sink_.WithTurn(DeviceId{7});
+    ASSERT_EQ(with_turn.size(), 1u);
+    const auto id = static_cast<uint64_t>(*with_turn.begin());
+    ASSERT_TRUE(IsAlone(id));
+    had.insert(id);
+    for (uint64_t each : {1, 2}) ASSERT_EQ(scheduler_.Stats(QueueId{each}, now_)->has_turn, each == id);
+  }
+  EXPECT_EQ(had.size(), 2u);
+  EXPECT_LT(sink_.turn_changes, 500) << "only changes are reported";
+}
+
+TEST_F(TurnsTest, nobody_has_a_turn_any_more_when_the_last_other_process_has_gone) {
+  AddUrgent({7});
+  for (uint64_t id : {1, 2}) AddBusy(id, 7);
+  Pass(milliseconds(5));
+  ASSERT_EQ(sink_.WithTurn(DeviceId{7}).size(), 1u);
+  scheduler_.RemoveQueue(QueueId{2}, now_);
+  scheduler_.RemoveProcess(ProcessId{2});
+  Pass(milliseconds(5));
+  EXPECT_TRUE(sink_.WithTurn(DeviceId{7}).empty());
+}
+
 TEST_F(TurnsTest, a_turn_is_shorter_than_90_ms_however_long_the_timeslice_is) {
   scheduler_.SetTimeslice(std::chrono::seconds(10));
   AddUrgent({7});

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,15 @@ class Recorder final : public ControlSink {
     ++slice_changes;
   }
 
+  void SetTurn(ProcessId process, DeviceId device, bool has_turn) override {
+    if (has_turn) {
+      turns_[device].insert(process);
+    } else {
+      turns_[device].erase(process);
+    }
+    ++turn_changes;
+  }
+
   // The last control of the queue; the default if there was none.
   Control Of(QueueId queue) const {
     auto found = controls_.find(queue);
@@ -35,14 +45,19 @@ class Recorder final : public ControlSink {
     return found == slices_on_.end() ? kDriversSlice : found->second;
   }
 
+  // The processes that have their turn on the device: at most one.
+  const std::set<ProcessId>& WithTurn(DeviceId device) { return turns_[device]; }
+
   std::vector<QueueId> changes;
   std::map<QueueId, int> queries;
   std::map<ProcessId, Duration> slices;
   int slice_changes = 0;
+  int turn_changes = 0;
 
  private:
   std::map<QueueId, Control> controls_;
   std::map<std::pair<ProcessId, DeviceId>, Duration> slices_on_;
+  std::map<DeviceId, std::set<ProcessId>> turns_;
 };
 
 }  // namespace xsched::sched
