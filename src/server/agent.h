@@ -31,6 +31,7 @@
 namespace xsched::server {
 
 struct Agent;
+struct ProcessOnDevice;
 
 // What tools ask for and was not sent to the agent yet; 0: nothing.
 struct WantedConfig {
@@ -98,6 +99,7 @@ struct Queue {
   std::optional<WantedConfig> config_unsent;
   bool recorded = false;  // a tool records it, so its client counts its bursts
   bool touched = false;   // since the recordings last looked at it
+  ProcessOnDevice* on_device = nullptr;  // what is recorded of its process there (recording/process_tracks.h)
   QueueUsage usage;
   Agent* agent;
 

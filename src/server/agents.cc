@@ -469,4 +469,13 @@ void Agents::SetSlice(sched::ProcessId process, sched::DeviceId device, Duration
     parts_.connections.Close(connection, "it cannot be watched");
 }
 
+// For recordings only. One queue stands for its process.
+void Agents::SetTurn(sched::ProcessId process, sched::DeviceId device, bool /*has_turn*/) {
+  Agent* agent = Find(static_cast<uint64_t>(process));
+  if (agent == nullptr) return;
+  for (auto& [index, queue] : agent->queues) {
+    if (sched::DeviceId{queue.device} == device) return parts_.queues.Touch(queue);
+  }
+}
+
 }  // namespace xsched::server

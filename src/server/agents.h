@@ -122,6 +122,7 @@ class Agents final : sched::ControlSink {
   void SetControl(sched::QueueId id, const sched::Control& control) override;
   void Query(sched::QueueId id) override;
   void SetSlice(sched::ProcessId process, sched::DeviceId device, Duration slice) override;
+  void SetTurn(sched::ProcessId process, sched::DeviceId device, bool has_turn) override;
 
   Parts parts_;
   std::unordered_map<uint64_t, std::unique_ptr<Agent>> agents_;  // by the connection's id

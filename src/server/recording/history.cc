@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "server/recording/process_track.h"
+
 namespace xsched::server {
 
 // Takes what a track puts. An event for which there is no memory is not remembered.
@@ -47,6 +49,14 @@ void History::See(sched::QueueId id, uid_t uid, bool reports, const QueueTrack::
   track->See(reading, now, sink);
 } catch (const std::bad_alloc&) {
   // It is not followed until it changes again.
+}
+
+void History::Keep(sched::QueueId id, const RecordedEvent& event) noexcept try {
+  const auto found = queues_.find(static_cast<uint64_t>(id));
+  if (found == queues_.end()) return;
+  Sink sink(*this, found->second);
+  SinceSink(began_, sink).Put(event);
+} catch (const std::bad_alloc&) {
 }
 
 bool History::Gone(sched::QueueId id, const QueueTrack::Reading& reading, TimePoint now) noexcept {

@@ -1,5 +1,5 @@
 // What became of the queues lately, for questions after the fact (kRecordLast): the newest bursts, holds and
-// waits of each user, up to a limit. Subordinate users have that of their owner. Whatever users there are, an
+// waits of each user, and the time slices, turns and memory of processes, up to a limit. Subordinate users have that of their owner. Whatever users there are, an
 // event costs as much.
 //
 // It makes no queue report anything. So it follows a queue only while the queue reports anyway: while others
@@ -31,7 +31,8 @@ namespace xsched::server {
 class History {
  public:
   // Times count from `began`.
-  using Event = std::variant<ipc::RecordedBurst, ipc::RecordedHold, ipc::RecordedWait>;
+  using Event = std::variant<ipc::RecordedBurst, ipc::RecordedHold, ipc::RecordedWait, ipc::RecordedSlice,
+                             ipc::RecordedTurn, ipc::RecordedMemory>;
 
   struct Limits {
     size_t of_user = kMaxHistoryOfUser;  // events
@@ -46,6 +47,8 @@ class History {
   // `reports`: the queue reports when it becomes ready and idle.
   void See(sched::QueueId id, uid_t uid, bool reports, const QueueTrack::Reading& reading,
            TimePoint now) noexcept;
+  // What a ProcessTrack puts, which names this queue. It is remembered if the queue is, or was, followed.
+  void Keep(sched::QueueId id, const RecordedEvent& event) noexcept;
   // The queue is about to be forgotten. True: events of it are remembered, so call KeepDescription.
   bool Gone(sched::QueueId id, const QueueTrack::Reading& reading, TimePoint now) noexcept;
   void KeepDescription(const ipc::RecordedQueue& description) noexcept;

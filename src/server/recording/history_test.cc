@@ -248,5 +248,32 @@ TEST_F(HistoryTest, of_queues_that_are_gone_the_newest_descriptions_are_kept) {
   EXPECT_EQ(history_.RemembersSince(kAnn), history_.began() + 1ms) << "nobody can say whose the rest was";
 }
 
+TEST_F(HistoryTest, turns_of_a_process_are_remembered_with_the_times_of_the_history) {
+  const TimePoint began = now_;
+  ipc::RecordedTurn turn{};
+  turn.queue_id = 7;
+  turn.at_ns = RecordedTime(TimePoint{}, began + 2ms);
+  turn.span_ns = 3'000'000;
+  history_.Keep(kQueue, turn);
+  EXPECT_EQ(Count(), 0u) << "nothing is known of its queue";
+  Work();
+  history_.Keep(kQueue, turn);
+  const std::vector<History::Event> events = Read(1h, Everybody);
+  ASSERT_EQ(events.size(), 2u);
+  const auto* kept = std::get_if<ipc::RecordedTurn>(&events[1]);
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(kept->at_ns, 2'000'000u);
+  EXPECT_EQ(kept->span_ns, 3'000'000u);
+}
+
+TEST_F(HistoryTest, commands_in_flight_are_not_remembered) {
+  See(1, 0);
+  for (int i = 0; i < 5; ++i) {
+    now_ += 15ms;
+    See(static_cast<uint64_t>(i) + 2, 0);
+  }
+  EXPECT_EQ(Count(), 0u);
+}
+
 }  // namespace
 }  // namespace xsched::server

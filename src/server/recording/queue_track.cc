@@ -72,7 +72,22 @@ void QueueTrack::See(const Reading& reading, TimePoint now, RecordSink& sink) {
   const bool has_begun = HasBegun(reading);
   SeeCounted(reading, now, sink);
   SeeBusy(reading, has_begun, now, sink);
+  SeeInFlight(reading, now, sink);
   seen_at_ = now;
+}
+
+// At the end of a burst there are none, which needs no record.
+void QueueTrack::SeeInFlight(const Reading& reading, TimePoint now, RecordSink& sink) {
+  if (!busy_ || now < count_at_) return;
+  const uint64_t in_flight = Growth(reading.retired, reading.submitted);
+  if (in_flight == in_flight_) return;
+  in_flight_ = in_flight;
+  count_at_ = now + kCountEvery;
+  ipc::RecordedInFlight record{};
+  record.queue_id = static_cast<uint64_t>(id_);
+  record.at_ns = RecordedTime(began_, now);
+  record.commands = in_flight;
+  sink.Put(record);
 }
 
 void QueueTrack::SeeBusy(const Reading& reading, bool has_begun, TimePoint now, RecordSink& sink) {
@@ -243,6 +258,8 @@ void QueueTrack::BeginBurst(TimePoint began) {
   continues_ = false;
   busy_since_ = burst_began_ = began;
   at_begin_ = last_;
+  in_flight_ = 0;
+  count_at_ = began + kCountEvery;
 }
 
 ipc::RecordedBurst QueueTrack::BurstUntil(const Reading& reading, TimePoint end) const {

@@ -30,6 +30,8 @@ namespace xsched::server {
 class QueueTrack {
  public:
   static constexpr Duration kCutAfter = std::chrono::milliseconds(100);
+  // So often, at most, a burst's commands in flight are put.
+  static constexpr Duration kCountEvery = std::chrono::milliseconds(10);
 
   // What is read of the queue at one time. The times and counters never decrease, except for those of a
   // client that writes nonsense.
@@ -82,6 +84,7 @@ class QueueTrack {
   void SeeEach(const Reading& reading, const EndedBursts& ended, TimePoint now, RecordSink& sink);
   void SeeFirstEnd(const Reading& reading, EndedBursts ended, TimePoint now, RecordSink& sink);
   void SeeEnded(const Reading& reading, const EndedBursts& ended, TimePoint now, RecordSink& sink);
+  void SeeInFlight(const Reading& reading, TimePoint now, RecordSink& sink);
   bool HasBegun(const Reading& reading) const;
   Reading PartOf(const Reading& reading, uint32_t bursts) const;
   void BeginBurst(TimePoint began);
@@ -105,6 +108,8 @@ class QueueTrack {
   Hold hold_;         // while it has work and does not run
   TimePoint held_since_{};
   sched::Dependency waited_for_{};
+  uint64_t in_flight_ = 0;  // as put last, in this burst
+  TimePoint count_at_{};    // not before
 };
 
 }  // namespace xsched::server

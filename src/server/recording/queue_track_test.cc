@@ -14,7 +14,13 @@ constexpr sched::QueueId kQueue{7};
 
 class QueueTrackTest : public ::testing::Test, protected RecordSink {
  protected:
-  void Put(const RecordedEvent& event) override { events_.push_back(event); }
+  void Put(const RecordedEvent& event) override {
+    if (const auto* counted = std::get_if<ipc::RecordedInFlight>(&event)) {
+      counted_.emplace_back(counted->at_ns / 1'000'000, counted->commands);
+    } else {
+      events_.push_back(event);
+    }
+  }
 
   // The next event, if it is a T.
   template <typename T>
@@ -67,6 +73,7 @@ class QueueTrackTest : public ::testing::Test, protected RecordSink {
   QueueTrack::Reading reading_;
   std::optional<QueueTrack> track_;
   std::vector<RecordedEvent> events_;
+  std::vector<std::pair<uint64_t, uint64_t>> counted_;  // commands in flight, with the millisecond
 };
 
 TEST_F(QueueTrackTest, a_burst_is_from_ready_to_idle_with_its_commands_and_its_device_time) {
@@ -615,6 +622,27 @@ TEST_F(QueueTrackTest, a_client_that_writes_nonsense_makes_no_record_that_cannot
   const auto smaller = Take<ipc::RecordedBurst>();
   ASSERT_TRUE(smaller);
   EXPECT_EQ(smaller->retired, 0u) << "less than before is no progress";
+}
+
+TEST_F(QueueTrackTest, commands_in_flight_are_put_when_they_change_in_a_burst_and_every_10_ms_at_most) {
+  Begin();
+  See(1, 0);
+  for (uint64_t ms = 1; ms <= 35; ++ms) {
+    Work(1ms);
+    See(ms < 25 ? ms + 1 : 26, ms < 25 ? ms : 24);
+  }
+  EXPECT_EQ(counted_, (std::vector<std::pair<uint64_t, uint64_t>>{{10, 1}, {25, 2}}));
+}
+
+TEST_F(QueueTrackTest, short_bursts_have_no_record_of_their_commands_in_flight) {
+  Begin();
+  for (uint64_t burst = 0; burst < 30; ++burst) {
+    See(burst + 1, burst);
+    Work(5ms);
+    See(burst + 1, burst);
+    See(burst + 1, burst + 1);
+  }
+  EXPECT_TRUE(counted_.empty());
 }
 
 }  // namespace

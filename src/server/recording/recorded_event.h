@@ -10,8 +10,10 @@
 
 namespace xsched::server {
 
-using RecordedEvent = std::variant<ipc::RecordedQueue, ipc::RecordedBurst, ipc::RecordedHold,
-                                   ipc::RecordedWait, ipc::RecordedEnd, ipc::RecordedLoss, ipc::Reply>;
+using RecordedEvent =
+    std::variant<ipc::RecordedQueue, ipc::RecordedBurst, ipc::RecordedHold, ipc::RecordedWait,
+                 ipc::RecordedSlice, ipc::RecordedTurn, ipc::RecordedMemory, ipc::RecordedInFlight,
+                 ipc::RecordedEnd, ipc::RecordedLoss, ipc::Reply>;
 
 class RecordSink {
  public:

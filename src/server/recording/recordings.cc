@@ -54,6 +54,27 @@ class Recordings::Sink final : public RecordSink {
   TimePoint now_;
 };
 
+// Passes on what the track of the queue's process puts: to the history, and to each recording of the queue.
+class Recordings::ProcessSink final : public RecordSink {
+ public:
+  ProcessSink(Recordings& recordings, sched::QueueId queue, TimePoint now)
+      : recordings_(recordings), queue_(queue), now_(now) {}
+
+  void Put(const RecordedEvent& event) override {
+    recordings_.history_.Keep(queue_, event);
+    for (auto& [connection, recording] : recordings_.recordings_) {
+      if (!recording.queues.contains(static_cast<uint64_t>(queue_))) continue;
+      Sink sink(recordings_, recording, queue_, now_);
+      SinceSink(recording.began, sink).Put(event);
+    }
+  }
+
+ private:
+  Recordings& recordings_;
+  sched::QueueId queue_;
+  TimePoint now_;
+};
+
 // ---- requests ----
 
 Recordings::Recording* Recordings::New(Connection& tool, TimePoint began, bool& sent) {
@@ -104,12 +125,15 @@ bool Recordings::Stop(Connection& tool, TimePoint now) {
   if (recording.outbox.ends()) return true;
   recording.outbox.End();
   parts_.work.Charge(tool.peer.uid, recording.queues.size());
+  ProcessTracks::Unfinished processes;
   for (auto& [id, tracked] : recording.queues) {
     Queue* queue = parts_.queues.Find(sched::QueueId{id});
     if (queue == nullptr) continue;
     parts_.queues.Observe(*queue, now);
     Sink sink(*this, recording, queue->id, now);
     tracked.track.Finish(reader_.Read(*queue, now), now, sink);
+    SinceSink of_process(recording.began, sink);
+    processes.Put(*queue, now, of_process);
   }
   recording.outbox.PutLoss(now);
   Release(recording, now);
@@ -202,6 +226,8 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
   const sched::QueueStats stats = reader_.StatsOf(queue, now);
   const QueueTrack::Reading reading = reader_.Read(queue, stats, now);
   UsageMeter::Settle(queue, stats);
+  ProcessSink of_process(*this, queue.id, now);
+  processes_.Gone(queue, now, of_process);
   if (history_.Gone(queue.id, reading, now))
     history_.KeepDescription(reader_.Describe(queue, history_.began(), now));
   for (auto& [connection, recording] : recordings_) {
@@ -341,6 +367,8 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
   if (!stats) return;  // the scheduler had no memory for it, so it runs unscheduled
   const QueueTrack::Reading reading = reader_.Read(queue, *stats, now);
   parts_.usage.See(queue, *stats, now);
+  ProcessSink of_process(*this, queue.id, now);
+  processes_.See(queue, *stats, now, of_process);
   history_.See(queue.id, queue.agent->connection.peer.uid, queue.words.tracked() || queue.words.held(),
                reading, now);
   auto watched = watched_.find(id);

@@ -7,7 +7,7 @@
 // tool that reads nothing for long is disconnected.
 //
 //   Queues --(QueueWatcher)--> queues that were touched --Look--> QueueTrack --> RecordingOutbox --> the tool
-//                                                           |                           ^
+//                                                           |   ProcessTrack            ^
 //                                                           +----> History --Remembered-+ kRecordLast
 //                                                           +----> UsageMeter
 #pragma once
@@ -26,6 +26,7 @@
 #include "server/connections.h"
 #include "server/queues.h"
 #include "server/recording/history.h"
+#include "server/recording/process_tracks.h"
 #include "server/recording/queue_reader.h"
 #include "server/recording/queue_track.h"
 #include "server/recording/recording_outbox.h"
@@ -117,6 +118,7 @@ class Recordings final : QueueWatcher {
     bool is_looked_at() const { return busy || counts; }
   };
   class Sink;
+  class ProcessSink;
 
   void Added(Queue& queue, TimePoint now) noexcept override;
   void Touched(Queue& queue) noexcept override;
@@ -147,6 +149,7 @@ class Recordings final : QueueWatcher {
   Parts parts_;
   QueueReader reader_;
   History history_;
+  ProcessTracks processes_;
   std::map<uint64_t, Recording> recordings_;  // by the tool's connection
   std::unordered_map<uint64_t, Watched> watched_;
   size_t looked_at_ = 0;           // how many of these are

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -623,6 +624,141 @@ TEST_F(RecordingsTest, all_recordings_of_a_user_together_are_sent_no_more_than_i
   EXPECT_GT(in_one_round, 0);
   EXPECT_LE(in_one_round, static_cast<int>(WorkBudget::kPerRound / WorkBudget::kSent));
   EXPECT_EQ(in_one_round + let_all_be_sent(), static_cast<int>(kQueues * kMaxRecordingsOfUser));
+}
+
+// Level 3 on device 9: two equal processes take turns behind a more urgent one, which is idle.
+class SlicesTest : public RecordingsTest {
+ protected:
+  SlicesTest() {
+    EXPECT_TRUE(CreateQueue(mine_, 5, 0, /*time_slices=*/true, kGpu));
+    EXPECT_TRUE(CreateQueue(theirs_, 5, 0, /*time_slices=*/true, kGpu));
+    EXPECT_TRUE(CreateQueue(urgent_, 5, 10, /*time_slices=*/true, kGpu));
+  }
+  // Both have work all the time, in commands of a millisecond.
+  void TakeTurns(Duration time) {
+    for (const TimePoint end = now_ + time; now_ < end; now_ += 1ms) {
+      for (const Client* each : {&mine_, &theirs_}) {
+        each->block(5).submitted.fetch_add(1);
+        Retire(*each, 5);
+        Submit(*each, 5);
+      }
+      Round();
+    }
+  }
+  template <typename T>
+  std::vector<T> Take(const Client& tool) {
+    std::vector<T> all;
+    while (const auto one = ReadUntil<T>(tool)) all.push_back(*one);
+    return all;
+  }
+  uint64_t QueueOf(const Client& client) { return static_cast<uint64_t>(AgentOf(client).queues.at(5).id); }
+
+  static constexpr uint64_t kGpu = 9;
+  Client urgent_ = ConnectAgent({400, 1001, {}}, 0, kReportsBursts);
+};
+
+TEST_F(SlicesTest, turns_of_processes_follow_each_other_without_a_gap) {
+  Record(admin_);
+  TakeTurns(300ms);
+  ASSERT_TRUE(Ask(admin_, ipc::StopRecording{}));
+  Round();
+  const std::vector<ipc::RecordedTurn> turns = Take<ipc::RecordedTurn>(admin_);
+  ASSERT_GE(turns.size(), 3u);
+  std::set<uint64_t> queues;
+  for (size_t i = 0; i < turns.size(); ++i) {
+    queues.insert(turns[i].queue_id);
+    if (i == 0) continue;
+    EXPECT_EQ(turns[i].at_ns, turns[i - 1].at_ns + turns[i - 1].span_ns);
+    EXPECT_NE(turns[i].queue_id, turns[i - 1].queue_id);
+  }
+  EXPECT_EQ(queues, (std::set{QueueOf(mine_), QueueOf(theirs_)}));
+}
+
+TEST_F(SlicesTest, a_slice_is_sent_once_however_often_turns_change) {
+  Record(admin_);
+  TakeTurns(300ms);
+  ASSERT_TRUE(Ask(admin_, ipc::StopRecording{}));
+  Round();
+  const std::vector<ipc::RecordedSlice> slices = Take<ipc::RecordedSlice>(admin_);
+  ASSERT_EQ(slices.size(), 3u);
+  std::map<uint64_t, uint64_t> of;
+  for (const ipc::RecordedSlice& slice : slices) of[slice.queue_id] = slice.slice_us;
+  EXPECT_EQ(of, (std::map<uint64_t, uint64_t>{
+                    {QueueOf(mine_), 1}, {QueueOf(theirs_), 1}, {QueueOf(urgent_), 100'000}}));
+}
+
+TEST_F(SlicesTest, a_user_is_sent_slices_and_turns_of_its_own_processes_only) {
+  Record(tool_);
+  TakeTurns(300ms);
+  ASSERT_TRUE(Ask(tool_, ipc::StopRecording{}));
+  Round();
+  const std::vector<ipc::RecordedTurn> turns = Take<ipc::RecordedTurn>(tool_);
+  EXPECT_GE(turns.size(), 2u);
+  for (const ipc::RecordedTurn& turn : turns) EXPECT_EQ(turn.queue_id, QueueOf(mine_));
+}
+
+TEST_F(SlicesTest, turns_and_slices_are_remembered_without_a_recording) {
+  TakeTurns(300ms);
+  ipc::RecordLast request{};
+  request.span_ns = 100'000'000;
+  ASSERT_TRUE(Ask(admin_, request));
+  Round();
+  std::vector<ipc::RecordedTurn> turns;
+  uint64_t slices = 0;
+  uint64_t covered = 0;
+  for (;;) {
+    const std::optional<ipc::Packet> packet = admin_.Receive();
+    if (!packet) break;
+    if (packet->header().type == ipc::MessageType::kRecordedTurn) {
+      turns.push_back(packet->As<ipc::RecordedTurn>());
+      covered += turns.back().span_ns;
+    }
+    slices += packet->header().type == ipc::MessageType::kRecordedSlice;
+  }
+  EXPECT_GE(turns.size(), 2u);
+  EXPECT_EQ(covered, 100'000'000u) << "of the asked time only, and all of it";
+  EXPECT_EQ(slices, 3u) << "also those that go on";
+}
+
+TEST_F(RecordingsTest, memory_is_sent_when_a_change_of_it_is_read) {
+  ipc::SegmentHeader& header = mine_.segment.mapping->header;
+  header.memory_limit.store(5000);
+  header.memory[0].device.store(1);
+  header.memory[0].used.store(3000);
+  now_ += 1s;
+  Record(tool_);
+  now_ += 60ms;
+  header.memory[0].used.store(4000);
+  Work(mine_, 0, 4ms);
+  const auto first = ReadUntil<ipc::RecordedMemory>(tool_);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->used, 3000u);
+  EXPECT_EQ(first->limit, 5000u);
+  EXPECT_EQ(first->at_ns, 0u);
+  EXPECT_EQ(first->span_ns, 60'000'000u);
+  now_ += 10ms;
+  connections_.Close(*mine_.connection, nullptr);
+  Round();
+  const auto last = ReadUntil<ipc::RecordedMemory>(tool_);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->used, 4000u);
+  EXPECT_EQ(last->span_ns, 14'000'000u);
+}
+
+TEST_F(RecordingsTest, what_goes_on_of_a_process_ends_with_its_last_queue_on_the_device) {
+  ipc::SegmentHeader& header = mine_.segment.mapping->header;
+  header.memory_limit.store(5000);
+  ASSERT_TRUE(CreateQueue(mine_, 1, 0));
+  Record(tool_);
+  for (uint32_t index : {0u, 1u}) Work(mine_, index, 1ms);
+  ipc::QueueDestroyed destroyed{};
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(mine_), PacketOf(destroyed), now_));
+  Round();
+  EXPECT_FALSE(ReadUntil<ipc::RecordedMemory>(tool_)) << "another queue is left";
+  destroyed.index = 1;
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(mine_), PacketOf(destroyed), now_));
+  Round();
+  EXPECT_TRUE(ReadUntil<ipc::RecordedMemory>(tool_));
 }
 
 TEST_F(RecordingsTest, a_wait_for_another_queue_is_sent) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/agent.h"
+#include "server/recording/process_tracks.h"
 
 namespace xsched::server {
 namespace {
@@ -38,9 +39,12 @@ Remembered::Remembered(const Parts& parts, const Peer& tool, TimePoint since, Ti
       std::min<int64_t>((now - covered_since) / std::chrono::milliseconds(1), UINT32_MAX));
   covered_from_ns_ = RecordedTime(since, covered_since);
   UnfinishedSink sink(unfinished_);
+  SinceSink of_processes(history.began(), sink);
+  ProcessTracks::Unfinished processes;
   history.Unfinished(now, sink, [&](sched::QueueId id, uid_t uid) -> std::optional<QueueTrack::Reading> {
     const Queue* queue = MaySee(uid) ? parts_.queues.Find(id) : nullptr;
     if (queue == nullptr) return std::nullopt;
+    processes.Put(*queue, now, of_processes);
     return parts_.reader.Read(*queue, now);
   });
 }
