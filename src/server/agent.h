@@ -97,8 +97,8 @@ struct Queue {
   ipc::Bursts bursts;         // likewise, and not newer than these
   bool hints_unsent = false;  // a tool has set them, and they have not been sent to the agent
   std::optional<WantedConfig> config_unsent;
-  bool recorded = false;  // a tool records it, so its client counts its bursts
-  bool touched = false;   // since the recordings last looked at it
+  bool recorded = false;                 // a tool records it, so its client counts its bursts
+  bool touched = false;                  // since the recordings last looked at it
   ProcessOnDevice* on_device = nullptr;  // what is recorded of its process there (recording/process_tracks.h)
   QueueUsage usage;
   Agent* agent;

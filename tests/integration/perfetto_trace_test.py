@@ -3,11 +3,11 @@
 import pathlib
 
 from harness import check, main, test
-from perfetto_trace import faults, perfetto, read
+from perfetto_trace import counters_of, faults, perfetto, processes_of, read, slices_of
 
 # Each kind of line that a recording has, and turns.
 RECORDING = """\
-{"xsched_record":1,"recorded":{"started":"2026-11-23T02:00:00Z","started_unix_ns":1795399200123456789,"version":"2.0.0","policy":"HPF","anonymous":false}}
+{"xsched_record":2,"recorded":{"started":"2026-11-23T02:00:00Z","started_unix_ns":1795399200123456789,"version":"2.0.0","policy":"HPF","anonymous":false}}
 {"t":0,"device":{"id":0,"platform":"CUDA","name":"GPU","level":3}}
 {"t":0,"process":{"id":1,"name":"train","pid":812,"user":"ann"}}
 {"t":0,"process":{"id":2,"name":"serve","pid":913,"user":"ann"}}
@@ -21,6 +21,12 @@ RECORDING = """\
 {"t":1900000,"queue":{"id":1,"process":1,"device":0,"level":3,"number":36,"hints":{"priority":1}}}
 {"t":1950000,"wait":{"queue":3,"for":2}}
 {"t":2000000,"burst":{"queue":1,"commands":4,"launched":0,"device_ns":500000,"span_ns":500000,"continued":true}}
+{"t":1200000,"slice":{"process":1,"device":0,"span_ns":600000,"slice_us":1}}
+{"t":1100000,"turn":{"process":1,"device":0,"span_ns":700000}}
+{"t":1800000,"turn":{"process":2,"device":0,"span_ns":100000}}
+{"t":1000000,"memory":{"process":1,"device":0,"span_ns":400000,"used":3000,"limit":9000}}
+{"t":1400000,"memory":{"process":1,"device":0,"span_ns":100000,"used":5000,"limit":9000}}
+{"t":2200000,"in_flight":{"queue":1,"commands":3}}
 {"t":2600000,"lost":{"records":3}}
 {"t":2700000,"gone":{"queue":3}}
 {"t":3000000,"end":{"why":"time"}}
@@ -139,6 +145,23 @@ def each_check_finds_a_timeline_that_is_spoilt_in_its_way(place):
         # As it is read from a file.
         found = faults(perfetto().Trace.FromString(spoilt.SerializeToString()))
         check(any(expected in fault for fault in found), f"it is found: {expected}; found: {found}")
+
+
+@test
+def what_was_recorded_beside_the_requests_is_shown_on_tracks_of_the_process_and_of_the_device(place):
+    shown = timeline(place)
+    by_track = {}
+    for each in slices_of(shown):
+        by_track.setdefault(each.track.name, []).append((each.begin, each.end, each.name))
+    check(by_track["time slice on GPU"] == [(1_200_000, 1_800_000, "1 µs")], f"the time slice: {by_track}")
+    check(by_track["GPU: turns"] == [(1_100_000, 1_800_000, "train (812)"), (1_800_000, 1_900_000, "serve (913)")], f"the turns: {by_track}")
+    counters = counters_of(shown)
+    check(counters["memory of GPU"] == [(1_000_000, 3000), (1_400_000, 5000), (1_500_000, 0)], f"the memory: {counters}")
+    check(counters["limit of memory of GPU"] == [(1_000_000, 9000), (1_400_000, 9000), (1_500_000, 0)], f"its limit: {counters}")
+    check((2_200_000, 3) in counters["queue 36: commands in flight"], f"the commands in flight: {counters}")
+    memory = next(packet.track_descriptor for packet in shown.packet if packet.track_descriptor.name == "memory of GPU")
+    check(memory.counter.unit == perfetto().CounterDescriptor.UNIT_SIZE_BYTES, "memory is in bytes")
+    check(processes_of(shown)[memory.parent_uuid] == (812, "train"), "it is the process's")
 
 
 @test

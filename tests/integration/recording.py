@@ -178,6 +178,9 @@ def perfetto_reads_in_a_timeline_what_was_recorded(place):
     counters = perfetto_trace.counters_of(trace)
     with_work = [value for _, value in counters["software device 1: queues with work"]]
     check(max(with_work) == 2 and with_work[-1] == 0, f"queues with work: {counters}")
+    in_flight = [(line["t"], line["in_flight"]) for line in recording.lines() if "in_flight" in line]
+    check(in_flight and all((at, one["commands"]) in counters[f"queue {numbers[one['queue']]}: commands in flight"] for at, one in in_flight),
+          f"commands in flight: {in_flight}, {counters}")
     times = [at for at, _ in perfetto_trace.events_of(trace)]
     check(times[-1] < 20e9, f"times count from the recording's beginning: {times[0]} to {times[-1]}")
     timeline(place, "--last", "1")

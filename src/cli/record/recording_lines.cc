@@ -1,6 +1,7 @@
 #include "cli/record/recording_lines.h"
 
 #include "cli/record/line_reader.h"
+#include "cli/record/recording_version.h"
 
 namespace xsched::cli {
 
@@ -17,7 +18,7 @@ bool ReadRecordingLines(std::istream& input, const std::string& name, const Take
     }
     const JsonLine line(json, lines.place());
     if (lines.number() == 1) {
-      line.Number("xsched_record", 1, 1);
+      line.Number("xsched_record", kOldestRecordingVersion, kRecordingVersion);
       if (!line.Has("recorded")) line.Fail("this is a load, and not a recording");
       read_head(line.Part("recorded"));
       continue;

@@ -7,12 +7,13 @@
 
 #include "cli/hold_reasons.h"
 #include "cli/queue_text.h"
+#include "cli/record/recording_version.h"
 #include "ipc/bursts.h"
 
 namespace xsched::cli {
 
 void RecordingWriter::Begin(const Head& head) {
-  const Json line = {{"xsched_record", 1},
+  const Json line = {{"xsched_record", kRecordingVersion},
                      {"recorded",
                       {{"started", head.started},
                        {"started_unix_ns", head.started_unix_ns},
@@ -32,6 +33,14 @@ void RecordingWriter::Write(const ipc::Packet& packet) {
       return WriteHold(packet.As<ipc::RecordedHold>());
     case ipc::MessageType::kRecordedWait:
       return WriteWait(packet.As<ipc::RecordedWait>());
+    case ipc::MessageType::kRecordedSlice:
+      return WriteSlice(packet.As<ipc::RecordedSlice>());
+    case ipc::MessageType::kRecordedTurn:
+      return WriteTurn(packet.As<ipc::RecordedTurn>());
+    case ipc::MessageType::kRecordedMemory:
+      return WriteMemory(packet.As<ipc::RecordedMemory>());
+    case ipc::MessageType::kRecordedInFlight:
+      return WriteInFlight(packet.As<ipc::RecordedInFlight>());
     case ipc::MessageType::kRecordedEnd:
       return WriteEnd(packet.As<ipc::RecordedEnd>());
     case ipc::MessageType::kRecordedLoss:
@@ -68,9 +77,11 @@ void RecordingWriter::WriteQueue(const ipc::RecordedQueue& queue) {
   WriteDevice(queue);
   WriteProcess(queue);
   if (!queues_.contains(queue.queue_id)) queues_[queue.queue_id] = ++queues_seen_;
+  const Place& place =
+      places_[queue.queue_id] = {processes_.at(queue.client_id), devices_.at({queue.platform, queue.device})};
   Json what = {{"id", queues_.at(queue.queue_id)},
-               {"process", processes_.at(queue.client_id)},
-               {"device", devices_.at({queue.platform, queue.device})},
+               {"process", place.process},
+               {"device", place.device},
                {"level", std::clamp<uint32_t>(queue.level, kPreemptLevelBlock, kPreemptLevelInterrupt)}};
   if (!anonymous_) what["number"] = queue.queue_id;
   what["hints"] = {
@@ -166,11 +177,42 @@ void RecordingWriter::WriteWait(const ipc::RecordedWait& wait) {
   if (queue != nullptr && other != nullptr) Line(wait.at_ns, "wait", {{"queue", *queue}, {"for", *other}});
 }
 
+void RecordingWriter::WriteSlice(const ipc::RecordedSlice& slice) {
+  WriteOfProcess(slice, "slice", {{"slice_us", slice.slice_us}});
+}
+
+void RecordingWriter::WriteTurn(const ipc::RecordedTurn& turn) {
+  WriteOfProcess(turn, "turn", Json::object());
+}
+
+void RecordingWriter::WriteMemory(const ipc::RecordedMemory& memory) {
+  WriteOfProcess(memory, "memory", {{"used", memory.used}, {"limit", memory.limit}});
+}
+
+// The message names a queue of the process on the device.
+template <typename Message>
+void RecordingWriter::WriteOfProcess(const Message& message, const char* kind, Json more) {
+  const auto place = places_.find(message.queue_id);
+  if (place == places_.end()) return;
+  Json what = {
+      {"process", place->second.process}, {"device", place->second.device}, {"span_ns", message.span_ns}};
+  what.update(more);
+  Line(message.at_ns, kind, std::move(what));
+  last_ns_ = std::max(last_ns_, message.at_ns + message.span_ns);
+}
+
+void RecordingWriter::WriteInFlight(const ipc::RecordedInFlight& in_flight) {
+  const uint64_t* queue = FindQueue(in_flight.queue_id);
+  if (queue != nullptr)
+    Line(in_flight.at_ns, "in_flight", {{"queue", *queue}, {"commands", in_flight.commands}});
+}
+
 void RecordingWriter::WriteEnd(const ipc::RecordedEnd& end) {
   const uint64_t* queue = FindQueue(end.queue_id);
   if (queue == nullptr) return;
   Line(end.at_ns, "gone", {{"queue", *queue}});
   gone_.insert(queues_.extract(end.queue_id));
+  places_.erase(end.queue_id);
   if (const std::optional<uint64_t> forgotten = gone_lately_.Add(end.queue_id)) gone_.erase(*forgotten);
 }
 

@@ -42,12 +42,23 @@ class RecordingWriter {
   // Keys stay in the order in which they are set.
   using Json = nlohmann::ordered_json;
   using Numbers = std::map<std::string, uint64_t>;
+  // Where a queue is, by numbers of this file.
+  struct Place {
+    uint64_t process;
+    uint64_t device;
+  };
 
   void WriteQueue(const ipc::RecordedQueue& queue);
   void WriteBurst(const ipc::RecordedBurst& burst);
   void WriteOneBurst(uint64_t queue, const ipc::RecordedBurst& all, uint32_t index, uint32_t count);
   void WriteHold(const ipc::RecordedHold& hold);
   void WriteWait(const ipc::RecordedWait& wait);
+  void WriteSlice(const ipc::RecordedSlice& slice);
+  void WriteTurn(const ipc::RecordedTurn& turn);
+  void WriteMemory(const ipc::RecordedMemory& memory);
+  template <typename Message>
+  void WriteOfProcess(const Message& message, const char* kind, Json more);
+  void WriteInFlight(const ipc::RecordedInFlight& in_flight);
   void WriteEnd(const ipc::RecordedEnd& end);
   void WriteLoss(const ipc::RecordedLoss& loss);
   void WriteDevice(const ipc::RecordedQueue& queue);
@@ -64,6 +75,7 @@ class RecordingWriter {
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> devices_;  // by platform and the server's number
   std::map<uint64_t, uint64_t> processes_;                     // by the server's number
   std::map<uint64_t, uint64_t> queues_;
+  std::map<uint64_t, Place> places_;   // of these
   std::map<uint64_t, uint64_t> gone_;  // queues: the end of one may be the end of a hold
   GoneQueues gone_lately_;             // these
   Numbers programs_, users_, jobs_;

@@ -86,7 +86,7 @@ TEST_F(RecordingWriterTest, each_event_is_a_line_and_each_queue_is_described_fir
   ASSERT_EQ(lines.size(), 6u);
   EXPECT_EQ(
       lines[0],
-      R"({"xsched_record":1,"recorded":{"started":"2026-11-22T20:00:00Z","started_unix_ns":1795377600000000000,)"
+      R"({"xsched_record":2,"recorded":{"started":"2026-11-22T20:00:00Z","started_unix_ns":1795377600000000000,)"
       R"("version":"2.0.0","policy":"HPF",)"
       R"("anonymous":false}})");
   EXPECT_EQ(lines[1], R"({"t":0,"device":{"id":0,"platform":")" + PlatformText(kPlatformUnknown) +
@@ -133,6 +133,50 @@ TEST_F(RecordingWriterTest, holds_waits_losses_and_ends_are_lines) {
   EXPECT_EQ(lines[before + 2], R"({"t":9,"lost":{"records":12}})");
   EXPECT_EQ(lines[before + 3], R"({"t":10,"gone":{"queue":1}})");
   EXPECT_EQ(writer_->lost(), 12u);
+}
+
+TEST_F(RecordingWriterTest, slices_turns_memory_and_commands_in_flight_are_lines) {
+  Write(Queue(kQueue, 1, "serve"));
+  Write(Queue(kOther, 2, "train"));
+  const size_t before = Lines().size();
+  ipc::RecordedSlice slice{};
+  slice.queue_id = kOther;
+  slice.at_ns = 5;
+  slice.span_ns = 6;
+  slice.slice_us = 1000;
+  Write(slice);
+  ipc::RecordedTurn turn{};
+  turn.queue_id = kQueue;
+  turn.at_ns = 7;
+  turn.span_ns = 8;
+  Write(turn);
+  ipc::RecordedMemory memory{};
+  memory.queue_id = kOther;
+  memory.at_ns = 9;
+  memory.span_ns = 500;
+  memory.used = 3000;
+  memory.limit = 4000;
+  Write(memory);
+  ipc::RecordedInFlight in_flight{};
+  in_flight.queue_id = kOther;
+  in_flight.at_ns = 12;
+  in_flight.commands = 13;
+  Write(in_flight);
+  slice.queue_id = turn.queue_id = memory.queue_id = in_flight.queue_id = 99;
+  Write(slice);
+  Write(turn);
+  Write(memory);
+  Write(in_flight);
+  const std::vector<std::string> lines = Lines();
+  ASSERT_EQ(lines.size(), before + 4) << "nothing of a queue that was not described";
+  EXPECT_EQ(lines[before], R"({"t":5,"slice":{"process":2,"device":0,"span_ns":6,"slice_us":1000}})");
+  EXPECT_EQ(lines[before + 1], R"({"t":7,"turn":{"process":1,"device":0,"span_ns":8}})");
+  EXPECT_EQ(lines[before + 2],
+            R"({"t":9,"memory":{"process":2,"device":0,"span_ns":500,"used":3000,"limit":4000}})");
+  EXPECT_EQ(lines[before + 3], R"({"t":12,"in_flight":{"queue":2,"commands":13}})");
+  writer_->End(Duration(0), "time");
+  EXPECT_EQ(Lines().back(), R"({"t":509,"end":{"why":"time"}})") << "behind all that is in it";
+  ReadBack();  // a simulation needs none of them, and refuses none
 }
 
 TEST_F(RecordingWriterTest, what_is_special_about_a_burst_is_said_and_nothing_else) {

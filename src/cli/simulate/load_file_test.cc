@@ -265,7 +265,7 @@ TEST(LoadFile, names_have_no_control_characters) {
 TEST(LoadFile, an_error_names_the_file_and_the_line) {
   EXPECT_EQ(Error(""), "FILE: empty");
   EXPECT_EQ(Error("{}\n"), "FILE:1: xsched_record is missing");
-  EXPECT_EQ(Error("{\"xsched_record\":2}\n"), "FILE:1: xsched_record must be a whole number from 1 to 1");
+  EXPECT_EQ(Error("{\"xsched_record\":3}\n"), "FILE:1: xsched_record must be a whole number from 1 to 2");
   EXPECT_EQ(Error(kHead + "[]\n"), "FILE:5: not a JSON object");
   EXPECT_EQ(Error(kHead + "{\"burst\"\n{}\n"), "FILE:5: not JSON");
   EXPECT_EQ(Error(kHead + "{\"t\":1,\"burst\":{\"queue\":9,\"commands\":1,\"device_ns\":1}}\n"),

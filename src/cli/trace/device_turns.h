@@ -1,10 +1,12 @@
-// Which processes have a device while others are off it: their turns, as a track. They follow from the holds
-// of a recording whose reason is that the queue's process was off the device.
+// Which processes have a device while others are off it: their turns, as a track. A recording says when a
+// process had its turn. Of a process that is not recorded, and in older recordings, it follows from the holds
+// whose reason is that the queue's process was off the device.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,8 @@ class DeviceTurns {
  public:
   using Process = int64_t;  // its number in the recording
 
+  // In the order of time.
+  void HadTurn(Process process, Duration from, Duration to);
   // A process was off the device because this one had it; none: one that the recording does not name.
   void Had(std::optional<Process> process, Duration from, Duration to);
 
@@ -29,7 +33,9 @@ class DeviceTurns {
     int by;
   };
 
-  std::vector<Change> changes_;
+  std::vector<Change> turns_;
+  std::vector<Change> holds_;
+  std::set<Process> known_;  // those of turns_: holds say nothing new of them
 };
 
 }  // namespace xsched::cli

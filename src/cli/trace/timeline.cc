@@ -61,6 +61,14 @@ void Timeline::ReadLine(const JsonLine& line) {
     ReadHold(line.Part("hold"), at);
   } else if (line.Has("wait")) {
     ReadWait(line.Part("wait"), at);
+  } else if (line.Has("slice")) {
+    ReadSlice(line.Part("slice"), at);
+  } else if (line.Has("turn")) {
+    ReadTurn(line.Part("turn"), at);
+  } else if (line.Has("memory")) {
+    ReadMemory(line.Part("memory"), at);
+  } else if (line.Has("in_flight")) {
+    ReadInFlight(line.Part("in_flight"), at);
   } else if (line.Has("lost")) {
     lost_ += static_cast<uint64_t>(line.Part("lost").Number("records", 1, kMost));
   } else if (!line.Has("gone") && !line.Has("end")) {
@@ -120,20 +128,23 @@ void Timeline::ReadBurst(const JsonLine& burst, Duration at) {
   queue.device_ns += burst.Time("device_ns").count();
   queue.waiting_ns += burst.Time("waiting_ns", Duration::zero()).count();
   queue.launched += burst.Number("launched", 0, kMostCommands, 0);
-  if (burst.Flag("cut")) return CountInFlight(queue);
+  if (burst.Flag("cut")) {
+    // An older recording does not say what was launched.
+    if (queue.launched == 0) return;
+    return CountInFlight(queue, queue.open_until, std::max<int64_t>(queue.launched - queue.commands, 0));
+  }
   if (queue.in_flight != 0) events_.Count(queue.in_flight, queue.open_until, 0);
   EndRequest(queue);
 }
 
-// Known where a burst was cut. Within a burst, a recording says how many commands there were, and not when
-// each was launched and had retired.
-void Timeline::CountInFlight(Queue& queue) {
-  if (queue.launched == 0) return;  // not recorded
+// Known where a burst was cut, and from time to time within a long one. Otherwise, a recording says how many
+// commands there were, and not when each was launched and had retired.
+void Timeline::CountInFlight(Queue& queue, Duration at, int64_t commands) {
   if (queue.in_flight == 0) {
     queue.in_flight = events_.AddCounter(processes_.at(queue.process).track,
                                          fmt::format("queue {}: commands in flight", queue.number));
   }
-  events_.Count(queue.in_flight, queue.open_until, std::max<int64_t>(queue.launched - queue.commands, 0));
+  events_.Count(queue.in_flight, at, commands);
 }
 
 void Timeline::EndRequest(Queue& queue) {
@@ -158,8 +169,7 @@ void Timeline::ReadHold(const JsonLine& hold, Duration at) {
     arrow = events_.AddArrow();
     events_.Instant(other.requests, at, fmt::format("goes before {}", queue.name), {}, arrow);
   }
-  const Duration until = at + hold.Time("span_ns");
-  length_ = std::max(length_, until);
+  const Duration until = EndOf(hold, at);
   events_.Begin(queue.holds, at, what, arrow);
   events_.End(queue.holds, until);
   if (reason.reason == sched::WaitReason::kOffDevice) {
@@ -174,6 +184,25 @@ void Timeline::ReadWait(const JsonLine& wait, Duration at) {
   events_.Instant(queue.requests, at, fmt::format("waits for {}", QueueOf(wait, "for").name));
 }
 
+void Timeline::ReadSlice(const JsonLine& slice, Duration at) {
+  const std::chrono::microseconds length(slice.Number("slice_us", 0, kMost));
+  ShareOf(slice).HadSlice(events_, at, EndOf(slice, at), length);
+}
+
+void Timeline::ReadTurn(const JsonLine& turn, Duration at) {
+  Find(turn, "process", processes_);
+  Find(turn, "device", devices_).turns.HadTurn(turn.Number("process", 0, kMost), at, EndOf(turn, at));
+}
+
+void Timeline::ReadMemory(const JsonLine& memory, Duration at) {
+  ShareOf(memory).HadMemory(events_, at, EndOf(memory, at), memory.Number("used", 0, kMostNumber),
+                            memory.Number("limit", 0, kMostNumber));
+}
+
+void Timeline::ReadInFlight(const JsonLine& in_flight, Duration at) {
+  CountInFlight(QueueOf(in_flight), at, in_flight.Number("commands", 0, kMostCommands));
+}
+
 void Timeline::Finish() {
   DeviceRuns::Names names;
   for (auto& [id, queue] : queues_) {
@@ -181,8 +210,10 @@ void Timeline::Finish() {
     names[id] = queue.name;
   }
   std::map<DeviceTurns::Process, std::string> programs;
-  for (const auto& [id, process] : processes_)
+  for (auto& [id, process] : processes_) {
     programs[id] = fmt::format("{} ({})", process.name, process.pid);
+    for (auto& [device, share] : process.shares) share.Finish(events_);
+  }
   for (auto& [id, device] : devices_) {
     device.runs.Write(events_, device.name, names);
     device.turns.Write(events_, device.name, programs);
@@ -199,5 +230,18 @@ ShownSlices Timeline::AddTorch(ChromeTrace trace) {
 }
 
 Timeline::Queue& Timeline::QueueOf(const JsonLine& line, const char* key) { return Find(line, key, queues_); }
+
+DeviceShare& Timeline::ShareOf(const JsonLine& line) {
+  Process& process = Find(line, "process", processes_);
+  const Device& device = Find(line, "device", devices_);
+  return process.shares.try_emplace(line.Number("device", 0, kMost), process.track, device.name)
+      .first->second;
+}
+
+Duration Timeline::EndOf(const JsonLine& line, Duration at) {
+  const Duration until = at + line.Time("span_ns");
+  length_ = std::max(length_, until);
+  return until;
+}
 
 }  // namespace xsched::cli

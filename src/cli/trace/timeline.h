@@ -1,7 +1,7 @@
 // Turns a recording (docs/recording.md) into a trace: a group of tracks for each process, in it two for each
 // queue (its requests, and when it did not run, with an arrow from the queue because of which) and a counter
-// of its commands in flight, and for each device its queues together (DeviceRuns) and the turns of its
-// processes (DeviceTurns).
+// of its commands in flight, for each device of the process its time slices and memory (DeviceShare), and for
+// each device its queues together (DeviceRuns) and the turns of its processes (DeviceTurns).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "cli/trace/chrome_trace.h"
 #include "cli/trace/chrome_tracks.h"
 #include "cli/trace/device_runs.h"
+#include "cli/trace/device_share.h"
 #include "cli/trace/device_turns.h"
 #include "cli/trace/track_events.h"
 
@@ -51,6 +52,7 @@ class Timeline {
     TrackEvents::Track track;
     int32_t pid;
     std::string name;
+    std::map<int64_t, DeviceShare> shares{};  // by the device
   };
   struct Queue {
     TrackEvents::Track requests;
@@ -76,10 +78,17 @@ class Timeline {
   void ReadBurst(const JsonLine& burst, Duration at);
   void ReadHold(const JsonLine& hold, Duration at);
   void ReadWait(const JsonLine& wait, Duration at);
+  void ReadSlice(const JsonLine& slice, Duration at);
+  void ReadTurn(const JsonLine& turn, Duration at);
+  void ReadMemory(const JsonLine& memory, Duration at);
+  void ReadInFlight(const JsonLine& in_flight, Duration at);
   void EndRequest(Queue& queue);
-  void CountInFlight(Queue& queue);
+  void CountInFlight(Queue& queue, Duration at, int64_t commands);
   void Finish();
   Queue& QueueOf(const JsonLine& line, const char* key = "queue");
+  DeviceShare& ShareOf(const JsonLine& line);
+  // When it was over.
+  Duration EndOf(const JsonLine& line, Duration at);
 
   TrackEvents events_;
   std::map<int64_t, Device> devices_;

@@ -121,6 +121,62 @@ TEST_F(TimelineTest, turns_of_processes_on_a_device_are_a_track_of_it) {
                                      "200 ns track 12 ends"}));
 }
 
+TEST_F(TimelineTest, commands_in_flight_are_counted_where_they_were_recorded) {
+  EXPECT_THAT(
+      Read(R"({"t":110,"in_flight":{"queue":1,"commands":4}}
+{"t":150,"in_flight":{"queue":1,"commands":2}}
+{"t":100,"burst":{"queue":1,"commands":5,"launched":5,"device_ns":70,"span_ns":90}}
+)"),
+      testing::IsSupersetOf({"track 4 of 1 counter: queue 1: commands in flight", "110 ns track 4 counts 4",
+                             "150 ns track 4 counts 2", "190 ns track 4 counts 0"}));
+}
+
+TEST_F(TimelineTest, time_slices_of_a_process_are_a_track_of_it_for_each_device) {
+  EXPECT_THAT(Read(R"({"t":6,"device":{"id":1,"platform":"CUDA","name":"H100","level":3}}
+{"t":10,"slice":{"process":1,"device":0,"slice_us":1,"span_ns":20}}
+{"t":40,"slice":{"process":1,"device":0,"slice_us":100000,"span_ns":5}}
+{"t":12,"slice":{"process":1,"device":1,"slice_us":2500,"span_ns":9}}
+)"),
+              testing::IsSupersetOf({"track 4 of 1: time slice on NVIDIA H200", "10 ns track 4 begins 1 µs",
+                                     "30 ns track 4 ends", "40 ns track 4 begins 100 ms",
+                                     "45 ns track 4 ends", "track 5 of 1: time slice on H100",
+                                     "12 ns track 5 begins 2500 µs", "21 ns track 5 ends"}));
+}
+
+TEST_F(TimelineTest, memory_of_a_process_and_its_limit_are_counters_that_end_when_it_has_none) {
+  const std::vector<std::string> packets =
+      Read(R"({"t":10,"memory":{"process":1,"device":0,"used":3000,"limit":5000,"span_ns":20}}
+{"t":30,"memory":{"process":1,"device":0,"used":4000,"limit":5000,"span_ns":5}}
+{"t":60,"memory":{"process":1,"device":0,"used":10,"limit":5000,"span_ns":7}}
+{"t":500,"end":{"why":"time"}}
+)");
+  EXPECT_THAT(
+      std::vector(packets.begin(), packets.begin() + 12),
+      ElementsAre("track 4 of 1 counter: memory of NVIDIA H200",
+                  "track 5 of 1 counter: limit of memory of NVIDIA H200", "10 ns track 4 counts 3000",
+                  "10 ns track 5 counts 5000", "30 ns track 4 counts 4000", "30 ns track 5 counts 5000",
+                  "35 ns track 4 counts 0", "35 ns track 5 counts 0", "60 ns track 4 counts 10",
+                  "60 ns track 5 counts 5000", "67 ns track 4 counts 0", "67 ns track 5 counts 0"));
+}
+
+TEST_F(TimelineTest, a_turn_that_was_recorded_is_shown_though_nobody_waited_and_is_not_shown_twice) {
+  EXPECT_THAT(Read(R"({"t":6,"process":{"id":2,"name":"train","pid":813,"user":"ann"}}
+{"t":6,"queue":{"id":2,"process":2,"device":0,"level":3}}
+{"t":100,"turn":{"process":1,"device":0,"span_ns":50}}
+{"t":110,"hold":{"queue":2,"span_ns":45,"why":"off device","by":1}}
+{"t":150,"turn":{"process":2,"device":0,"span_ns":30}}
+)"),
+              testing::IsSupersetOf({"100 ns track 10 begins serve (812)", "150 ns track 10 ends",
+                                     "150 ns track 10 begins train (813)", "180 ns track 10 ends"}));
+}
+
+TEST_F(TimelineTest, a_recording_of_version_1_is_read_and_one_of_version_2) {
+  Read("");
+  std::istringstream in(R"({"xsched_record":2,"recorded":{}}
+)");
+  EXPECT_NO_THROW(Timeline(out_).Read(in, "file"));
+}
+
 TEST_F(TimelineTest, a_request_that_had_not_ended_ends_with_what_is_known) {
   EXPECT_THAT(
       Read(R"({"t":100,"burst":{"queue":1,"commands":5,"device_ns":70,"span_ns":100,"cut":true}}
@@ -202,7 +258,7 @@ TEST_F(TimelineTest, other_hints_waits_and_lost_records_are_told) {
 TEST_F(TimelineTest, what_is_no_recording_is_an_error_with_its_place) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("file: empty"));
   EXPECT_THAT(ErrorOf("{\"xsched_record\":1}\n"), HasSubstr("file:1: this is a load"));
-  EXPECT_THAT(ErrorOf("{\"xsched_record\":2,\"recorded\":{}}\n"), HasSubstr("file:1: xsched_record"));
+  EXPECT_THAT(ErrorOf("{\"xsched_record\":3,\"recorded\":{}}\n"), HasSubstr("file:1: xsched_record"));
   const std::string head = kHead;
   for (const char* line :
        {R"({"t":1,"burst":{"queue":7,"device_ns":1,"commands":1}})", R"({"t":1,"color":{}})", "[]",

@@ -48,6 +48,9 @@ namespace process {
 constexpr uint32_t kPid = 1;
 constexpr uint32_t kName = 6;
 }  // namespace process
+namespace counter {
+constexpr uint32_t kUnit = 3;
+}
 namespace event {
 constexpr uint32_t kNotes = 4;
 constexpr uint32_t kType = 9;
@@ -99,9 +102,11 @@ TrackEvents::Track TrackEvents::AddTrack(Track parent, const std::string& name) 
   return Describe(parent, name, "");
 }
 
-TrackEvents::Track TrackEvents::AddCounter(Track parent, const std::string& name) {
+TrackEvents::Track TrackEvents::AddCounter(Track parent, const std::string& name, Unit unit) {
+  std::string of_counter;
+  if (unit != Unit::kNone) AddNumber(of_counter, counter::kUnit, static_cast<uint64_t>(unit));
   std::string kind;
-  AddBytes(kind, descriptor::kCounter, "");
+  AddBytes(kind, descriptor::kCounter, of_counter);
   return Describe(parent, name, kind);
 }
 

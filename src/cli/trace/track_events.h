@@ -34,8 +34,10 @@ class TrackEvents {
   // A process, whose tracks are shown together.
   Track AddProcess(int32_t pid, const std::string& name);
   Track AddTrack(Track parent, const std::string& name);
+  // Of the numbers of a counter, as Perfetto numbers them.
+  enum class Unit : uint32_t { kNone = 0, kBytes = 3 };
   // A track of numbers; `parent` 0: of its own.
-  Track AddCounter(Track parent, const std::string& name);
+  Track AddCounter(Track parent, const std::string& name, Unit unit = Unit::kNone);
   Arrow AddArrow() { return ++last_arrow_; }
 
   // What times are counted from; 0 if it is not set before the first event.

@@ -1,6 +1,6 @@
 // What became of the queues lately, for questions after the fact (kRecordLast): the newest bursts, holds and
-// waits of each user, and the time slices, turns and memory of processes, up to a limit. Subordinate users have that of their owner. Whatever users there are, an
-// event costs as much.
+// waits of each user, and the time slices, turns and memory of processes, up to a limit. Subordinate users
+// have that of their owner. Whatever users there are, an event costs as much.
 //
 // It makes no queue report anything. So it follows a queue only while the queue reports anyway: while others
 // wait for it, or it waits for others.

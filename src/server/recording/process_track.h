@@ -4,8 +4,8 @@
 // Pure: readings and the time in, messages out. Their times count from TimePoint{}: Since() makes them those
 // of a recording.
 //
-// What bounds the messages: slices and turns change with the scheduler's decisions only, and a process that is
-// off the device while another one has its turn keeps its slice here. Memory is read every 50 ms.
+// What bounds the messages: slices and turns change with the scheduler's decisions only, and a process that
+// is off the device while another one has its turn keeps its slice here. Memory is read every 50 ms.
 #pragma once
 
 #include <algorithm>

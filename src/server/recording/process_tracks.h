@@ -1,5 +1,5 @@
-// The tracks of all processes on all devices (process_track.h). Each belongs to the queues of the process on the
-// device, and ends with the last one.
+// The tracks of all processes on all devices (process_track.h). Each belongs to the queues of the process on
+// the device, and ends with the last one.
 #pragma once
 
 #include <cstddef>
