@@ -674,6 +674,24 @@ TEST_F(SlicesTest, turns_of_processes_follow_each_other_without_a_gap) {
   EXPECT_EQ(queues, (std::set{QueueOf(mine_), QueueOf(theirs_)}));
 }
 
+TEST_F(SlicesTest, turns_change_also_between_processes_that_never_wait_for_each_other) {
+  Record(admin_);
+  for (int i = 0; i < 6; ++i) {
+    Work(i % 2 == 0 ? mine_ : theirs_, 5, 1ms);
+    now_ += 20ms;
+    Round();
+  }
+  ASSERT_TRUE(Ask(admin_, ipc::StopRecording{}));
+  Round();
+  const std::vector<ipc::RecordedTurn> turns = Take<ipc::RecordedTurn>(admin_);
+  ASSERT_EQ(turns.size(), 6u);
+  for (size_t i = 0; i < turns.size(); ++i) {
+    EXPECT_EQ(turns[i].queue_id, QueueOf(i % 2 == 0 ? mine_ : theirs_));
+    EXPECT_EQ(turns[i].at_ns, 21'000'000 * i);
+    EXPECT_EQ(turns[i].span_ns, 21'000'000u);
+  }
+}
+
 TEST_F(SlicesTest, a_slice_is_sent_once_however_often_turns_change) {
   Record(admin_);
   TakeTurns(300ms);
