@@ -16,7 +16,7 @@ SOAK_SEED ?=
 # What is built twice: archive, packages (unset: both).
 REPRODUCIBLE ?=
 
-.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive system-packages packages test-packages test-reproducible test-deploy model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz fuzz-coverage fuzz-keep format tidy bench install clean
+.PHONY: all deps aarch64-system test test-rocm test-pages demo plan portable archive wheel test-archive system-packages packages test-packages test-reproducible test-deploy model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz fuzz-coverage fuzz-keep format tidy bench install clean
 # Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -32,10 +32,15 @@ build-%:
 test: deps build-$(PRESET)
 	ctest --preset $(PRESET)
 
-# test-aarch64: the in-process libraries and their unit tests, in an emulator. test-locks: the shims preloaded, with the order of locks
-# checked (src/base/lock_order.inc): sanitizers, which check it as well, cannot be preloaded.
+# test-aarch64: the in-process libraries, in an emulator: their unit tests, and OpenCL over PoCL. test-locks: the shims preloaded, with the
+# order of locks checked (src/base/lock_order.inc): sanitizers, which check it as well, cannot be preloaded.
 test-asan test-tsan test-aarch64 test-locks: test-%: build-%
 	ctest --preset $*
+
+# Libraries for AArch64, which the build and the tests need.
+build-aarch64: aarch64-system
+aarch64-system:
+	scripts/fetch-aarch64-system.sh
 
 # Forty programs at a time that are killed, stopped and frozen (tests/soak/soak.py).
 soak: build-$(PRESET)

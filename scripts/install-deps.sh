@@ -30,7 +30,7 @@ dev=(
   # test HIP: AMD's runtime, and compiling for it
   libamdhip64-dev libhsa-runtime-dev clang clang-tools lld patchelf
   # build for AArch64, and test that in an emulator
-  g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user googletest
+  g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user googletest mmdebstrap
   # check the model of the protocol
   spin
   # the plugin for Slurm, and jobs of a real Slurm

@@ -1,13 +1,7 @@
 option(XSCHED_OPENCL "Build the OpenCL platform" ON)
 if(XSCHED_OPENCL)
-  if(CMAKE_CROSSCOMPILING AND NOT XSCHED_MACHINE)
-    # The headers are the same for all processors. Their folder also has headers of this machine, so link only these.
-    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/headers)
-    file(CREATE_LINK /usr/include/CL ${CMAKE_BINARY_DIR}/headers/CL SYMBOLIC)
-    set(OpenCL_INCLUDE_DIR ${CMAKE_BINARY_DIR}/headers CACHE PATH "")
-  endif()
-  if(CMAKE_CROSSCOMPILING OR XSCHED_MACHINE)
-    # Only tests link the loader. There are none, or none that need it.
+  if(XSCHED_MACHINE)
+    # Only tests link the loader, and there are none.
     set(OpenCL_LIBRARY OpenCL CACHE STRING "None is linked")
   endif()
   find_package(OpenCL REQUIRED)
