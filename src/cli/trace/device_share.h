@@ -1,5 +1,5 @@
-// What one process had of one device, as tracks of the process: its time slices, and counters of its memory and
-// of the limit of that. Each is there only if the recording has it.
+// What one process had of one device, as tracks of the process: its time slices, and counters of its memory
+// and of the limit of that. Each is there only if the recording has it.
 #pragma once
 
 #include <cstdint>
