@@ -191,7 +191,7 @@ void RecordingWriter::WriteMemory(const ipc::RecordedMemory& memory) {
 
 // The message names a queue of the process on the device.
 template <typename Message>
-void RecordingWriter::WriteOfProcess(const Message& message, const char* kind, Json more) {
+void RecordingWriter::WriteOfProcess(const Message& message, const char* kind, const Json& more) {
   const auto place = places_.find(message.queue_id);
   if (place == places_.end()) return;
   Json what = {

@@ -57,7 +57,7 @@ class RecordingWriter {
   void WriteTurn(const ipc::RecordedTurn& turn);
   void WriteMemory(const ipc::RecordedMemory& memory);
   template <typename Message>
-  void WriteOfProcess(const Message& message, const char* kind, Json more);
+  void WriteOfProcess(const Message& message, const char* kind, const Json& more);
   void WriteInFlight(const ipc::RecordedInFlight& in_flight);
   void WriteEnd(const ipc::RecordedEnd& end);
   void WriteLoss(const ipc::RecordedLoss& loss);
