@@ -299,6 +299,16 @@ class Server(unittest.TestCase):
             with mock.patch("xsched.server.find", lambda name, program=program: str(program)):
                 self.assert_refused(result, xsched.queues)
 
+    def test_a_queue_says_what_its_process_is_in_if_the_program_xsched_knows_it(self):
+        known = {field.name: 0 for field in dataclasses.fields(xsched.QueueInfo) if field.default is dataclasses.MISSING}
+        program = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "xsched"
+        listed = json.dumps([known, {**known, "container": "1f3a", "pod": None, "job": "1234"}])
+        program.write_text(f"#!/bin/sh\necho '{listed}'\n")
+        program.chmod(0o755)
+        with mock.patch("xsched.server.find", lambda name: str(program)):
+            found = [(queue.container, queue.pod, queue.job) for queue in xsched.queues()]
+        self.assertEqual(found, [(None, None, None), ("1f3a", None, "1234")])
+
     @unittest.skipIf(INSTALLED.exists(), "a wheel has its own")
     def test_without_the_program_the_error_says_so(self):
         with mock.patch.dict(os.environ, PATH="", XSCHED_LIBRARY_DIR="/nowhere/lib"), mock.patch("sys.prefix", "/nowhere"):

@@ -49,6 +49,10 @@ class QueueInfo:
     waiting_ns: int    # time during which it had work and was held
     holds: int         # how often it was held
     incidents: int     # how often it stalled
+    # What its process is in, as the kernel says it. None: in none, as far as is known.
+    container: Optional[str] = None  # its id
+    pod: Optional[str] = None        # the uid of the Kubernetes pod
+    job: Optional[str] = None        # the number of the Slurm job
 
 
 def _program() -> str:
@@ -84,8 +88,9 @@ def queues(pid: Optional[int] = None) -> List[QueueInfo]:
     listed = _run("list", "--json", *([] if pid is None else ["--pid", str(pid)]))
     names = [field.name for field in fields(QueueInfo)]
     try:
-        return [QueueInfo(**{name: queue[name] for name in names}) for queue in json.loads(listed)]
-    except (ValueError, KeyError, TypeError) as error:
+        # A member that is missing has its default, if it has one: `xsched` may be a little older.
+        return [QueueInfo(**{name: queue[name] for name in names if name in queue}) for queue in json.loads(listed)]
+    except (ValueError, TypeError) as error:
         raise ServerError("xsched list", Result.ERROR_BAD_RESPONSE,
                           f"{_program()} does not answer as this package expects: they are of different versions ({error!r})") from error
 

@@ -8,6 +8,7 @@
 #include "base/pci_address.h"
 #include "cli/hold_reasons.h"
 #include "cli/platform.h"
+#include "server/tenants/process_identity.h"
 #include "server/tenants/tenant.h"
 
 namespace xsched::cli {
@@ -81,6 +82,17 @@ std::string UserText(uint32_t uid) {
   return user == nullptr ? std::to_string(uid) : user->pw_name;
 }
 
+std::string IdentityText(const ipc::QueueInfo& queue) {
+  std::string text;
+  const auto add = [&text](const char* what, const std::string& name) {
+    if (!name.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, name);
+  };
+  add("job", queue.slurm_job);
+  add("pod", queue.pod);
+  add("container", std::string(queue.container).substr(0, server::kShownContainerDigits));
+  return text;
+}
+
 std::string TenantText(const std::string& tenant) {
   const std::string prefix = server::kUserTenantPrefix;
   uint32_t uid = 0;
@@ -90,8 +102,19 @@ std::string TenantText(const std::string& tenant) {
   return parsed.ec == std::errc() && parsed.ptr == end ? fmt::format("user {}", UserText(uid)) : tenant;
 }
 
+namespace {
+
+nlohmann::json TextOrNull(const char* text) {
+  return *text == '\0' ? nlohmann::json() : nlohmann::json(text);
+}
+
+}  // namespace
+
 nlohmann::json ToJson(const ipc::QueueInfo& queue) {
   nlohmann::json all = {
+      {"container", TextOrNull(queue.container)},
+      {"pod", TextOrNull(queue.pod)},
+      {"job", TextOrNull(queue.slurm_job)},
       {"user", UserText(queue.uid)},
       {"platform", PlatformText(queue.platform)},
       {"state", StateText(queue)},

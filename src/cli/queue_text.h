@@ -20,6 +20,9 @@ std::string DeviceNumberText(uint64_t device);
 std::string MemoryText(const ipc::QueueInfo& queue);
 std::string MemoryText(uint64_t used, uint64_t limit);
 std::string UserText(uint32_t uid);
+// What its process is in, as far as the kernel says it: "job 1234", "container 1f3a5b6c7d8e", of which the
+// engine also shows these first 12 digits, or "pod UID, container 1f3a5b6c7d8e". "": in none of them.
+std::string IdentityText(const ipc::QueueInfo& queue);
 // A name of the tenants' file, or that of the user who is a tenant ("uid:1000").
 std::string TenantText(const std::string& tenant);
 nlohmann::json ToJson(const ipc::QueueInfo& queue);

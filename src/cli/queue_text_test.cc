@@ -50,6 +50,23 @@ TEST(QueueText, names_the_queue_that_another_is_held_for_as_far_as_the_reader_ma
   EXPECT_EQ(ToJson(queue)["waits_for"], 7);
 }
 
+TEST(QueueText, says_what_the_process_is_in_as_far_as_that_is_known) {
+  ipc::QueueInfo queue{};
+  EXPECT_EQ(IdentityText(queue), "");
+  for (const char* member : {"container", "pod", "job"}) EXPECT_EQ(ToJson(queue).at(member), nullptr);
+  const std::string container = "1f3a5b6c7d8e" + std::string(52, '9');
+  ipc::SetText(queue.container, container);
+  EXPECT_EQ(IdentityText(queue), "container 1f3a5b6c7d8e");
+  EXPECT_EQ(ToJson(queue)["container"], container);
+  ipc::SetText(queue.pod, "0a1b-2c");
+  EXPECT_EQ(IdentityText(queue), "pod 0a1b-2c, container 1f3a5b6c7d8e");
+  EXPECT_EQ(ToJson(queue)["pod"], "0a1b-2c");
+  ipc::QueueInfo of_slurm{};
+  ipc::SetText(of_slurm.slurm_job, "1234");
+  EXPECT_EQ(IdentityText(of_slurm), "job 1234");
+  EXPECT_EQ(ToJson(of_slurm)["job"], "1234");
+}
+
 // Programs read it: names, values and order stay.
 TEST(QueueText, in_json_is_as_programs_know_it) {
   ipc::QueueInfo queue{};
@@ -91,6 +108,7 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   "batch_size": 8,
   "burst_us": 0,
   "client": 3,
+  "container": null,
   "counted_priority": -13,
   "critical_priority": 9,
   "deadline_us": 20000,
@@ -101,6 +119,7 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   "guarantee_us": 2000,
   "holds": 4,
   "incidents": 1,
+  "job": null,
   "latency_target_us": 20000,
   "lax_priority": -4,
   "laxity_us": -1,
@@ -111,6 +130,7 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   "period_us": 10000,
   "pid": 812,
   "platform": "CUDA",
+  "pod": null,
   "priority": -3,
   "process": "serve.py",
   "queue": 7,

@@ -24,6 +24,14 @@ Result<sched::PolicySetting> SettingIn(const ipc::SetPolicy& request) {
   return sched::PolicySetting(*policy);
 }
 
+// They come from names of control groups, which others choose. So they are cleaned.
+void DescribeIdentity(ipc::QueueInfo& info, const ProcessIdentity& process) {
+  const auto clean = [](const std::string& text) { return CleanText(text.data(), text.size()); };
+  ipc::SetText(info.container, clean(process.container));
+  ipc::SetText(info.pod, clean(process.pod));
+  ipc::SetText(info.slurm_job, clean(process.job));
+}
+
 }  // namespace
 
 bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint now) {
@@ -151,6 +159,7 @@ ipc::QueueInfo Tools::Describe(Queue& queue, const Peer& reader, TimePoint now) 
   ipc::QueueInfo info = ipc::QueueInfoFrom(queue, client, stats, queue.hints);
   info.counted_priority = CountedHints(queue).priority;
   if (queue.agent->tenant != nullptr) ipc::SetText(info.tenant, queue.agent->tenant->name);
+  if (client.identity) DescribeIdentity(info, *client.identity);
   const ipc::MemoryWords memory = ipc::ReadMemory(*queue.agent->segment.get(), queue.device);
   info.memory_used = memory.used;
   info.memory_limit = memory.limit;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "server/limits.h"
@@ -72,6 +73,32 @@ TEST_F(ToolsTest, a_list_says_how_much_memory_a_process_has_of_the_device) {
   ASSERT_TRUE(info);
   EXPECT_EQ(info->memory_used, 3000u);
   EXPECT_EQ(info->memory_limit, 5000u);
+}
+
+class ListedIdentityTest : public ToolsTest {
+ protected:
+  // Its container, pod and Slurm job.
+  std::vector<std::string> IdentityIn(const Client& tool) {
+    EXPECT_TRUE(Ask(tool, ipc::List{}));
+    const auto info = tool.ReceiveA<ipc::QueueInfo>().value_or(ipc::QueueInfo{});
+    EXPECT_EQ(tool.ReadAll<ipc::Reply>(), 1);
+    return {info.container, info.pod, info.slurm_job};
+  }
+};
+
+TEST_F(ListedIdentityTest, is_the_container_pod_and_slurm_job_that_the_kernel_says) {
+  const std::string container(64, 'a');
+  mine_.connection->identity = ProcessIdentity{.cgroup = "/x", .container = container, .pod = "0a1b-2c"};
+  EXPECT_EQ(IdentityIn(tool_), (std::vector<std::string>{container, "0a1b-2c", ""}));
+  mine_.connection->identity = ProcessIdentity{.cgroup = "/x", .job = "1234"};
+  EXPECT_EQ(IdentityIn(tool_), (std::vector<std::string>{"", "", "1234"}));
+  mine_.connection->identity.reset();
+  EXPECT_EQ(IdentityIn(tool_), std::vector<std::string>(3));
+}
+
+TEST_F(ListedIdentityTest, moves_no_cursor_and_is_cut_to_what_a_message_has_room_for) {
+  mine_.connection->identity = ProcessIdentity{.pod = "a\x1b[2J\u202e" + std::string(100, 'b')};
+  EXPECT_EQ(IdentityIn(tool_)[1], "a?[2J???" + std::string(55, 'b'));
 }
 
 TEST_F(ToolsTest, a_list_has_no_queues_of_a_connection_that_is_closed) {

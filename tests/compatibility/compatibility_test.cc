@@ -132,6 +132,8 @@ TEST_F(ClientsOf2_0, of_whose_server_todays_tools_read_what_it_knew_and_zero_for
     EXPECT_EQ(info.wait_reason, 0u);
     EXPECT_EQ(info.waiting_since_ns, 0u);
     EXPECT_STREQ(info.waits_for_name, "");
+    EXPECT_STREQ(info.container, "");
+    EXPECT_STREQ(info.slurm_job, "");
   }
   EXPECT_EQ(infos, 1);
 }

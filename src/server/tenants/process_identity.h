@@ -7,10 +7,14 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace xsched::server {
+
+// So many digits of a container's id do engines show.
+inline constexpr size_t kShownContainerDigits = 12;
 
 struct ProcessIdentity {
   std::string cgroup;     // "/system.slice/a.service"; empty: not known

@@ -369,7 +369,6 @@ TenantRules RulesIn(const toml::table& file) {
 // Of a container: as much of its id as engines show. A control group begins with the '/' already.
 std::string SuffixOf(Each each, const std::vector<std::string>& cgroups, const Peer& peer,
                      const ProcessIdentity& process) {
-  constexpr size_t kShownDigits = 12;
   auto behind_slash = [](std::string_view id) { return id.empty() ? "" : fmt::format("/{}", id); };
   switch (each) {
     case Each::kUser:
@@ -377,7 +376,7 @@ std::string SuffixOf(Each each, const std::vector<std::string>& cgroups, const P
     case Each::kCgroup:
       return GroupIn(cgroups, process.cgroup);
     case Each::kContainer:
-      return behind_slash(std::string_view(process.container).substr(0, kShownDigits));
+      return behind_slash(std::string_view(process.container).substr(0, kShownContainerDigits));
     case Each::kPod:
       return behind_slash(process.pod);
     case Each::kJob:
