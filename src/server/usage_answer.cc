@@ -12,6 +12,8 @@
 namespace xsched::server {
 namespace {
 
+constexpr uint16_t kKnowsTenants = 7;  // tools of this minor of the protocol and of later ones
+
 ipc::Usage MessageOf(const UsageKey& key, const Account& account, uid_t uid) {
   ipc::Usage message = ipc::UsageFrom(key, account.usage);
   message.uid = uid;
@@ -24,8 +26,9 @@ ipc::Usage MessageOf(const UsageKey& key, const Account& account, uid_t uid) {
 }  // namespace
 
 UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool) : parts_(parts), reader_(tool.peer) {
+  const std::set<const Tenant*> tenants = TenantsOf(tool);
   parts_.agents.ForEach([&](const Agent& agent) {
-    if (parts_.access.MayTouch(reader_, agent.connection.peer.uid)) agents_.push_back(agent.id());
+    if (MaySee(agent) || tenants.contains(agent.tenant)) agents_.push_back(agent.id());
   });
   std::sort(agents_.rbegin(), agents_.rend());
   parts_.work.Charge(reader_.uid, parts_.agents.size() / WorkBudget::kLookedAtAsOne);
@@ -33,35 +36,53 @@ UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool) : parts_(parts), 
 
 Sent UsageAnswer::Send(Connection& tool, TimePoint now) {
   queues_read_ = 0;
-  for (size_t sent = 0;; ++sent, ++sent_, unsent_.pop_front()) {
-    if (sent == kMaxAccountsPerRound || queues_read_ >= kMaxAccountsPerRound) return Sent::kRestLater;
-    if (unsent_.empty() && !Prepare(tool, now))
+  for (size_t sent = 0; sent < kMaxAccountsPerRound;) {
+    if (unsent_.empty() && queues_read_ >= kMaxAccountsPerRound) break;
+    if (unsent_.empty() && !agents_.empty()) {
+      ReadNextAgent(now);
+      continue;
+    }
+    if (unsent_.empty() && !PrepareOfUser() && !PrepareTenants(tool))
       return tool.SendPart(ipc::ReplyFrom(kXSchedSuccess, sent_, ""));
     parts_.work.Charge(reader_.uid, WorkBudget::kSent);
     const Sent outcome = tool.SendPart(unsent_.front());
     if (outcome != Sent::kAll) return outcome;
+    ++sent;
+    ++sent_;
+    unsent_.pop_front();
   }
+  return Sent::kRestLater;
 }
 
-bool UsageAnswer::Prepare(Connection& tool, TimePoint now) {
-  while (!agents_.empty() && unsent_.empty()) {
-    Agent* agent = parts_.agents.Find(agents_.back());
-    agents_.pop_back();
-    if (agent != nullptr && !agent->connection.closed) Describe(*agent, now);
-  }
-  return !unsent_.empty() || PrepareOfUser() || PrepareTenants(tool);
+void UsageAnswer::ReadNextAgent(TimePoint now) {
+  Agent* agent = parts_.agents.Find(agents_.back());
+  agents_.pop_back();
+  if (agent == nullptr || agent->connection.closed) return;
+  if (MaySee(*agent)) return Describe(*agent, now);
+  for (auto& [index, queue] : agent->queues) BringUpToDate(queue, now);
+  CountRead(*agent);
 }
 
-// All of them for administrators. A user sees the reader's own, and those that the user's processes are of.
-bool UsageAnswer::PrepareTenants(Connection& tool) {
-  constexpr uint16_t kKnowsTenants = 7;  // this minor and later ones
-  if (tool.minor < kKnowsTenants || std::exchange(tenants_prepared_, true)) return false;
-  parts_.work.Charge(reader_.uid,
-                     (parts_.agents.size() + parts_.tenants.size()) / WorkBudget::kLookedAtAsOne);
-  std::set<const Tenant*> visible = {&parts_.tenants.Of(tool)};
+bool UsageAnswer::MaySee(const Agent& agent) const {
+  return parts_.access.MayTouch(reader_, agent.connection.peer.uid);
+}
+
+// The reader's own, and those that the user's processes are of.
+std::set<const Tenant*> UsageAnswer::TenantsOf(Connection& tool) {
+  if (tool.minor < kKnowsTenants) return {};
+  parts_.work.Charge(reader_.uid, parts_.agents.size() / WorkBudget::kLookedAtAsOne);
+  std::set<const Tenant*> tenants = {&parts_.tenants.Of(tool)};
   parts_.agents.ForEach([&](const Agent& agent) {
-    if (agent.connection.peer.uid == reader_.uid) visible.insert(agent.tenant);
+    if (agent.connection.peer.uid == reader_.uid) tenants.insert(agent.tenant);
   });
+  return tenants;
+}
+
+// All of them for administrators.
+bool UsageAnswer::PrepareTenants(Connection& tool) {
+  if (tool.minor < kKnowsTenants || std::exchange(tenants_prepared_, true)) return false;
+  parts_.work.Charge(reader_.uid, parts_.tenants.size() / WorkBudget::kLookedAtAsOne);
+  const std::set<const Tenant*> visible = TenantsOf(tool);
   parts_.tenants.ForEach([&](const Tenant& tenant) {
     if (!parts_.access.IsAdmin(reader_) && !visible.contains(&tenant)) return;
     ipc::Tenant message = ipc::TenantFrom(tenant);
@@ -75,15 +96,11 @@ bool UsageAnswer::PrepareTenants(Connection& tool) {
 void UsageAnswer::Describe(Agent& agent, TimePoint now) {
   std::map<const Account*, ipc::Usage> accounts;
   for (auto& [index, queue] : agent.queues) {
-    // Reads progress for which the client has not rung.
-    parts_.queues.Observe(queue, now);
-    const auto stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
     if (queue.usage.of_user == nullptr) parts_.usage.Open(queue);
-    UsageMeter::Settle(queue, stats);
+    const sched::QueueStats stats = BringUpToDate(queue, now);
     CountQueue(accounts[queue.usage.of_process], queue, stats, now);
   }
-  queues_read_ += agent.queues.size();
-  parts_.work.Charge(reader_.uid, agent.queues.size());
+  CountRead(agent);
   std::set<uint64_t> devices;  // whose memory is in an account already
   agent.accounts.ForEach([&](const UsageKey& key, const Account& account) {
     const ipc::Usage now_has = accounts[&account];
@@ -103,6 +120,19 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
     message.memory_used = memory.used;
     message.memory_limit = memory.limit;
   });
+}
+
+sched::QueueStats UsageAnswer::BringUpToDate(Queue& queue, TimePoint now) {
+  // Reads progress for which the client has not rung.
+  parts_.queues.Observe(queue, now);
+  const auto stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+  UsageMeter::Settle(queue, stats);
+  return stats;
+}
+
+void UsageAnswer::CountRead(const Agent& agent) {
+  queues_read_ += agent.queues.size();
+  parts_.work.Charge(reader_.uid, agent.queues.size());
 }
 
 void UsageAnswer::CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -40,17 +41,23 @@ class UsageAnswer {
   Sent Send(Connection& tool, TimePoint now);
 
  private:
-  // Puts what comes next into `unsent_`. False: there is no more.
-  bool Prepare(Connection& tool, TimePoint now);
+  // Puts the accounts of the next agent into `unsent_`. Of one that the reader may not see, it only counts
+  // what its tenant has had until now.
+  void ReadNextAgent(TimePoint now);
   void Describe(Agent& agent, TimePoint now);
+  sched::QueueStats BringUpToDate(Queue& queue, TimePoint now);
+  void CountRead(const Agent& agent);
+  bool MaySee(const Agent& agent) const;
+  std::set<const Tenant*> TenantsOf(Connection& tool);
   static void CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
                          TimePoint now);
+  // Put what comes next into `unsent_`. False: there is no more.
   bool PrepareOfUser();
   bool PrepareTenants(Connection& tool);
 
   Parts parts_;
   Peer reader_;
-  std::vector<uint64_t> agents_;  // by connection; those that have not been described, the next one last
+  std::vector<uint64_t> agents_;  // by connection; those that have not been read, the next one last
   std::optional<UsageMeter::Position> last_;  // the last user's account
   bool tenants_prepared_ = false;
   std::deque<std::variant<ipc::Usage, ipc::Tenant>> unsent_;

@@ -549,6 +549,34 @@ TEST_F(TenantsTest, device_time_of_all_processes_is_counted_for_their_tenant) {
   EXPECT_EQ(seen.at("uid:1001").held_ns, 1'000'000'000u);
 }
 
+TEST_F(TenantsTest, device_time_of_a_tenant_is_up_to_date_for_all_whose_tenant_it_is) {
+  SetRules("[[tenant]]\nname = 'lab'\nusers = [1000, 1001]\n[[tenant]]\nname = 'other'\nusers = [1002]\n");
+  const Client bob = AgentWith(kBob, 0);
+  Submit(bob, 0);
+  agents_.Decide(now_);
+  recordings_.Look(now_);
+  now_ += 1s;
+  const Client tool = ConnectTool(kAlice);
+  EXPECT_EQ(Tenants(tool).at("lab").service_ns, 1'000'000'000u);
+  ASSERT_TRUE(Ask(tool, ipc::GetUsage{}));
+  EXPECT_EQ(tool.ReadAll<ipc::Usage>(), 0) << "the accounts of its other users are theirs";
+}
+
+TEST_F(TenantsTest, a_round_brings_a_bounded_part_of_a_tenant_up_to_date) {
+  SetRules("[[tenant]]\nname = 'lab'\nusers = [1000, 1001]\n");
+  std::vector<Client> agents;
+  for (size_t i = 0; i < 2 * kMaxAccountsPerRound; ++i) agents.push_back(AgentWith(kBob, 0));
+  const Client tool = ConnectTool(kAlice);
+  ASSERT_TRUE(Ask(tool, ipc::GetUsage{}));
+  for (int rounds = 0; rounds < 2; ++rounds) {
+    ASSERT_TRUE(tools_.IsAnswering(*tool.connection)) << rounds;
+    EXPECT_EQ(tool.ReadAll<ipc::Tenant>(), 0) << rounds;
+    ASSERT_TRUE(tools_.Continue(*tool.connection, now_));
+  }
+  EXPECT_FALSE(tools_.IsAnswering(*tool.connection));
+  EXPECT_EQ(tool.ReadAll<ipc::Tenant>(), 1);
+}
+
 TEST_F(TenantsTest, device_time_before_other_rules_stays_with_the_former_tenant) {
   const Client agent = AgentWith(kAlice, 0);
   Submit(agent, 0);
