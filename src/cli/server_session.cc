@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "cli/exit_codes.h"
 
 namespace xsched::cli {
@@ -71,16 +73,19 @@ void ServerSession::Check(const ipc::Reply& reply) {
   throw CommandError(reply.result == kXSchedErrorNotAllowed ? kExitNotPermitted : kExitFailed, reply.text);
 }
 
-template <typename T>
-std::vector<T> ServerSession::TakeAll() {
-  std::vector<T> all;
+template <typename... T>
+std::tuple<std::vector<T>...> ServerSession::TakeAll() {
+  std::tuple<std::vector<T>...> all;
+  const auto take = []<typename One>(const ipc::Packet& packet, std::vector<One>& to) {
+    if (packet.header().type == One::kType) to.push_back(packet.As<One>());
+  };
   for (;;) {
     const ipc::Packet packet = Next();
     if (packet.header().type == ipc::MessageType::kReply) {
       Check(packet.As<ipc::Reply>());
       return all;
     }
-    if (packet.header().type == T::kType) all.push_back(packet.As<T>());
+    (take(packet, std::get<std::vector<T>>(all)), ...);
   }
 }
 
@@ -102,7 +107,7 @@ ipc::Reply ServerSession::Change(const T& request) {
 
 std::vector<ipc::QueueInfo> ServerSession::List() {
   Ask(ipc::List{});
-  return TakeAll<ipc::QueueInfo>();
+  return std::get<0>(TakeAll<ipc::QueueInfo>());
 }
 
 ipc::Status ServerSession::Status() {
@@ -113,14 +118,10 @@ ipc::Status ServerSession::Status() {
   return packet.As<ipc::Status>();
 }
 
-std::vector<ipc::Tenant> ServerSession::Tenants() {
+ServerSession::Used ServerSession::Usage() {
   Ask(ipc::GetUsage{});
-  return TakeAll<ipc::Tenant>();
-}
-
-std::vector<ipc::Usage> ServerSession::Usage() {
-  Ask(ipc::GetUsage{});
-  return TakeAll<ipc::Usage>();
+  auto [accounts, tenants] = TakeAll<ipc::Usage, ipc::Tenant>();
+  return {std::move(accounts), std::move(tenants)};
 }
 
 ipc::Reply ServerSession::SetHints(const ipc::SetHints& request) { return Change(request); }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
@@ -41,9 +42,12 @@ class ServerSession {
 
   std::vector<ipc::QueueInfo> List();
   ipc::Status Status();
-  std::vector<ipc::Tenant> Tenants();
-  // The accounts of users and processes.
-  std::vector<ipc::Usage> Usage();
+  // What users, processes and tenants have had. An older server sends no tenants.
+  struct Used {
+    std::vector<ipc::Usage> accounts;  // of users and processes
+    std::vector<ipc::Tenant> tenants;
+  };
+  Used Usage();
   // Returns the number of changed queues, and what was corrected. Throws CommandError with the server's
   // reason.
   ipc::Reply SetHints(const ipc::SetHints& request);
@@ -79,9 +83,9 @@ class ServerSession {
   // Of queues.
   template <typename T>
   ipc::Reply Change(const T& request);
-  // All messages of this type before the answer's end.
-  template <typename T>
-  std::vector<T> TakeAll();
+  // All messages of these types before the answer's end.
+  template <typename... T>
+  std::tuple<std::vector<T>...> TakeAll();
   ipc::Packet Next();
 
   const Duration patience_;

@@ -56,7 +56,7 @@ void PrintTable(const std::vector<ipc::Tenant>& tenants) {
 void ShowTenants(bool as_json) {
   ServerSession server;
   server.Require(kMinorOfTenants, "for tenants");
-  const std::vector<ipc::Tenant> tenants = server.Tenants();
+  const std::vector<ipc::Tenant> tenants = server.Usage().tenants;
   if (!as_json) return PrintTable(tenants);
   nlohmann::json all = nlohmann::json::array();
   for (const ipc::Tenant& tenant : tenants) {

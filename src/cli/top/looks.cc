@@ -24,10 +24,15 @@ void Looks::LookAtQueues() {
 
 void Looks::LookAtAccounts() {
   const Duration time = for_accounts_.Again();
-  std::vector<ipc::Usage> seen =
-      server_.IsAtLeast(kMinorOfAccounts) ? server_.Usage() : AccountsOf(queues_before_);
-  accounts_ = RatesBetween(accounts_before_, seen, InSeconds(time));
-  accounts_before_ = std::move(seen);
+  ServerSession::Used seen;
+  if (server_.IsAtLeast(kMinorOfAccounts)) {
+    seen = server_.Usage();
+  } else {
+    seen.accounts = AccountsOf(queues_before_);
+  }
+  accounts_ = RatesBetween(used_before_.accounts, seen.accounts, InSeconds(time));
+  tenants_ = RatesBetween(used_before_.tenants, seen.tenants, InSeconds(time));
+  used_before_ = std::move(seen);
 }
 
 void Looks::LookBack() {

@@ -24,6 +24,7 @@ class Looks {
   const Recent& recent() const { return recent_; }
   const std::vector<QueueRates>& queues() const { return queues_; }
   const std::vector<AccountRates>& accounts() const { return accounts_; }
+  const std::vector<TenantRates>& tenants() const { return tenants_; }
 
   // For what the user changes.
   ServerSession& server() { return server_; }
@@ -55,8 +56,9 @@ class Looks {
   ipc::Status status_{};
   std::vector<ipc::QueueInfo> queues_before_;
   std::vector<QueueRates> queues_;
-  std::vector<ipc::Usage> accounts_before_;
+  ServerSession::Used used_before_;
   std::vector<AccountRates> accounts_;
+  std::vector<TenantRates> tenants_;
   Recent recent_;
   Asked for_queues_, for_accounts_, for_past_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <tuple>
 
 namespace xsched::cli {
@@ -45,6 +46,16 @@ std::vector<AccountRates> RatesBetween(const std::vector<ipc::Usage>& before,
   std::vector<AccountRates> rates;
   for (const ipc::Usage& account : now)
     rates.push_back({account, ShareOfTime(known[KeyOf(account)], account.service_ns, seconds)});
+  return rates;
+}
+
+std::vector<TenantRates> RatesBetween(const std::vector<ipc::Tenant>& before,
+                                      const std::vector<ipc::Tenant>& now, double seconds) {
+  std::map<std::string, uint64_t> known;
+  for (const ipc::Tenant& tenant : before) known[tenant.name] = tenant.service_ns;
+  std::vector<TenantRates> rates;
+  for (const ipc::Tenant& tenant : now)
+    rates.push_back({tenant, PerSecond(known[tenant.name], tenant.service_ns, seconds) / 1e9});
   return rates;
 }
 

@@ -1,4 +1,5 @@
-// What happened between two looks at the queues, and at the accounts of users and processes. Pure.
+// What happened between two looks at the queues, at the accounts of users and processes, and at the tenants.
+// Pure.
 #pragma once
 
 #include <vector>
@@ -20,12 +21,20 @@ struct AccountRates {
   double device_share = 0;  // 0 … 1: of the device's time
 };
 
+// Of all devices together, so it may be more than 1.
+struct TenantRates {
+  ipc::Tenant tenant;
+  double device_share = 0;
+};
+
 // `seconds` between the looks; 0: there was no look before, and rates are 0. What is new since then began
 // with nothing. In the order of `now`.
 std::vector<QueueRates> RatesBetween(const std::vector<ipc::QueueInfo>& before,
                                      const std::vector<ipc::QueueInfo>& now, double seconds);
 std::vector<AccountRates> RatesBetween(const std::vector<ipc::Usage>& before,
                                        const std::vector<ipc::Usage>& now, double seconds);
+std::vector<TenantRates> RatesBetween(const std::vector<ipc::Tenant>& before,
+                                      const std::vector<ipc::Tenant>& now, double seconds);
 
 // Of a server that is too old to have accounts: those of the queues that are there.
 std::vector<ipc::Usage> AccountsOf(const std::vector<ipc::QueueInfo>& queues);

@@ -51,6 +51,23 @@ TEST(Rates, of_accounts_are_the_shares_of_device_time) {
   EXPECT_DOUBLE_EQ(RatesBetween(before, now, 2.0)[0].device_share, 0.75) << "it is another account";
 }
 
+TEST(Rates, of_tenants_are_the_shares_of_the_time_of_all_devices_together) {
+  std::vector<ipc::Tenant> before(1);
+  std::vector<ipc::Tenant> now(2);
+  ipc::SetText(before[0].name, "lab");
+  ipc::SetText(now[0].name, "new");
+  ipc::SetText(now[1].name, "lab");
+  before[0].service_ns = 1'000'000'000;
+  now[0].service_ns = 100'000'000;
+  now[1].service_ns = 4'000'000'000;
+  const auto rates = RatesBetween(before, now, 2.0);
+  ASSERT_EQ(rates.size(), 2u);
+  EXPECT_DOUBLE_EQ(rates[0].device_share, 0.05);
+  EXPECT_STREQ(rates[1].tenant.name, "lab");
+  EXPECT_DOUBLE_EQ(rates[1].device_share, 1.5);
+  EXPECT_EQ(RatesBetween({}, now, 0)[0].device_share, 0);
+}
+
 TEST(Rates, of_a_server_without_accounts_are_the_sums_of_queues) {
   std::vector<ipc::QueueInfo> queues = {Queue(1, 0, 100, 0), Queue(2, 0, 200, 0), Queue(3, 0, 400, 0)};
   queues[0].client_id = queues[1].client_id = 7;

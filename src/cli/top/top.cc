@@ -51,7 +51,7 @@ void PrintTables(const Looks& looks) {
 
 void PrintSentences(const Looks& looks) {
   for (const std::string& line :
-       TopSentences(looks.status(), looks.queues(), looks.accounts(), looks.recent()))
+       TopSentences(looks.status(), looks.queues(), looks.accounts(), looks.tenants(), looks.recent()))
     fmt::print("{}\n", line);
   fmt::print("\n");
 }

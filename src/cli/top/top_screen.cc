@@ -43,8 +43,8 @@ constexpr const char* kHelp[] = {
     "h, ?             this help",
     "q, escape        end",
     "",
-    "Below the devices: the device time of each user, if there are several, and who waited for",
-    "whom since the last update.",
+    "Below the devices: the device time of each tenant, or of each user where the server has no",
+    "tenants' file, and who waited for whom since the last update.",
     "DEVICE is the share of the device's time, WAITING the share of the time in which a queue",
     "had work and was held. LATENCY has the longest request of each update, the last one at its",
     "right, and the full height is the longest of them all. It is not known of queues that",
@@ -266,7 +266,7 @@ class View {
       ++y;
       for (const char* line : kHelp) Line(y++, line);
     } else {
-      y = DrawUsers(y, style);
+      y = DrawSums(y, style);
       y = DrawWaits(y, style);
       y = DrawProcesses(y, style);
       DrawQueues(y, style);
@@ -288,8 +288,8 @@ class View {
     return line;
   }
 
-  int DrawUsers(int y, const TopStyle& style) const {
-    const std::string line = UsersLine(looks_.accounts(), style);
+  int DrawSums(int y, const TopStyle& style) const {
+    const std::string line = SumsLine(looks_.accounts(), looks_.tenants(), style);
     if (!line.empty() && y < LINES - 4) Line(y++, line);
     return y;
   }

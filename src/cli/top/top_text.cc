@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "cli/explain/explanation.h"
@@ -14,6 +15,7 @@
 #include "cli/queue_text.h"
 #include "cli/top/steered_priority.h"
 #include "cli/top/text_columns.h"
+#include "server/tenants/tenant.h"
 
 namespace xsched::cli {
 namespace {
@@ -154,21 +156,47 @@ std::string MemoryOf(const ProcessRates& process) {
   return MemoryText(process.memory_used, process.memory_limit);
 }
 
-// ---- users ----
+// ---- tenants or users ----
 
-using UserShare = std::pair<uint32_t, double>;  // uid, share of device time
+struct Sums {
+  const char* heading;
+  const char* of;
+  std::vector<std::pair<std::string, double>> shares;  // of device time, the largest first
+};
 
-// Those who have processes, or had device time. The largest share first; empty if there is one user.
-std::vector<UserShare> ByUser(const std::vector<AccountRates>& accounts) {
+Sums Sorted(Sums sums) {
+  std::ranges::stable_sort(sums.shares, std::greater{}, &std::pair<std::string, double>::second);
+  return sums;
+}
+
+// The users who have processes, or had device time. None if there is one.
+Sums ByUser(const std::vector<AccountRates>& accounts) {
   std::map<uint32_t, double> shares;
   for (const auto& [account, share] : accounts) {
     const bool is_of_user = account.client_id == 0;
     if (!is_of_user || share > 0) shares[account.uid] += is_of_user ? share : 0;
   }
-  std::vector<UserShare> sorted(shares.begin(), shares.end());
-  std::ranges::stable_sort(sorted, std::greater{}, &UserShare::second);
-  if (sorted.size() == 1) sorted.clear();
-  return sorted;
+  Sums sums{"users", "User", {}};
+  if (shares.size() == 1) return sums;
+  for (const auto& [uid, share] : shares) sums.shares.emplace_back(UserText(uid), share);
+  return Sorted(std::move(sums));
+}
+
+bool IsOfFile(const ipc::Tenant& tenant) {
+  const std::string_view name = tenant.name;
+  return !name.starts_with(server::kUserTenantPrefix) && name != server::kFurtherUsersTenant;
+}
+
+// By tenant, if one of them is in the tenants' file. Otherwise each user is one.
+Sums SumsOf(const std::vector<AccountRates>& accounts, const std::vector<TenantRates>& tenants) {
+  Sums sums{"tenants", "Tenant", {}};
+  bool any_of_file = false;
+  for (const auto& [tenant, share] : tenants) {
+    if (tenant.processes == 0 && share == 0) continue;
+    any_of_file = any_of_file || IsOfFile(tenant);
+    sums.shares.emplace_back(TenantText(tenant.name), share);
+  }
+  return any_of_file ? Sorted(std::move(sums)) : ByUser(accounts);
 }
 
 std::string DeviceTimeText(uint64_t ns) { return TimeText(Duration(static_cast<Duration::rep>(ns))); }
@@ -295,10 +323,14 @@ std::vector<std::string> ProcessLines(const std::vector<AccountRates>& accounts,
   return lines;
 }
 
-std::string UsersLine(const std::vector<AccountRates>& accounts, const TopStyle& style) {
+std::string SumsLine(const std::vector<AccountRates>& accounts, const std::vector<TenantRates>& tenants,
+                     const TopStyle& style) {
+  const Sums sums = SumsOf(accounts, tenants);
   std::string line;
-  for (const auto& [uid, share] : ByUser(accounts))
-    line += fmt::format("{} {} {}", line.empty() ? "users:" : ",", UserText(uid), PercentText(share));
+  for (const auto& [name, share] : sums.shares) {
+    line += fmt::format("{} {} {}", line.empty() ? fmt::format("{}:", sums.heading) : ",", name,
+                        PercentText(share));
+  }
   return Cut(line, style.width);
 }
 
@@ -313,15 +345,17 @@ std::string TopRow(const QueueRates& entry, const Recent::Requests& requests, co
 }
 
 std::vector<std::string> TopSentences(const ipc::Status& status, const std::vector<QueueRates>& queues,
-                                      const std::vector<AccountRates>& accounts, const Recent& recent) {
+                                      const std::vector<AccountRates>& accounts,
+                                      const std::vector<TenantRates>& tenants, const Recent& recent) {
   std::vector<std::string> lines = {fmt::format("xserver {}, policy {}: {}, {}.", status.version,
                                                 PolicyText(status), CountText(status.clients, "client"),
                                                 CountText(status.queues, "queue"))};
   const std::vector<OneWait> waits = LongestWaits(recent.waits());
   for (const OneWait& wait : waits) lines.push_back(WaitLine(recent, wait, kAnyWidth) + ".");
   if (waits.empty()) lines.push_back(fmt::format("Nobody waited in the last {}.", TimeText(recent.span())));
-  for (const auto& [uid, share] : ByUser(accounts))
-    lines.push_back(fmt::format("User {}: {:.1f} percent of a device.", UserText(uid), share * 100));
+  const Sums sums = SumsOf(accounts, tenants);
+  for (const auto& [name, share] : sums.shares)
+    lines.push_back(fmt::format("{} {}: {:.1f} percent of a device.", sums.of, name, share * 100));
   for (const ProcessRates& process : ByProcess(accounts, queues)) {
     lines.push_back(fmt::format("{}, pid {}, user {}: {:.1f} percent of a device, {} of device time so far.",
                                 process.first->name, process.first->pid, UserText(process.first->uid),

@@ -30,9 +30,10 @@ std::vector<std::string> WaitLines(const Recent& recent, size_t most, const TopS
 // One line for each process, the one with the most device time since the last look first, under a heading.
 std::vector<std::string> ProcessLines(const std::vector<AccountRates>& accounts, const TopStyle& style);
 
-// "users: ann 62.0%, bob 8.1%": the share of device time since the last look, the largest first; empty if
-// there is one user.
-std::string UsersLine(const std::vector<AccountRates>& accounts, const TopStyle& style);
+// "tenants: lab 62.0%, user bob 8.1%": the share of device time since the last look, the largest first. Where
+// each user is a tenant, "users: ann 62.0%, bob 8.1%", or nothing if there is one user.
+std::string SumsLine(const std::vector<AccountRates>& accounts, const std::vector<TenantRates>& tenants,
+                     const TopStyle& style);
 
 // The queues: as many columns as there is room for.
 std::string TopHeading(const TopStyle& style = {});
@@ -40,6 +41,7 @@ std::string TopRow(const QueueRates& entry, const Recent::Requests& requests, co
 
 // All of it in sentences, for screen readers.
 std::vector<std::string> TopSentences(const ipc::Status& status, const std::vector<QueueRates>& queues,
-                                      const std::vector<AccountRates>& accounts, const Recent& recent);
+                                      const std::vector<AccountRates>& accounts,
+                                      const std::vector<TenantRates>& tenants, const Recent& recent);
 
 }  // namespace xsched::cli

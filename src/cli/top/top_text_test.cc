@@ -87,25 +87,51 @@ class TopTextTest : public testing::Test {
     return accounts;
   }
   std::vector<std::string> Sentences(const ipc::Status& status = {}) const {
-    return TopSentences(status, queues_, Accounts(), recent_);
+    return TopSentences(status, queues_, Accounts(), tenants_, recent_);
   }
   std::string Row(int width, bool ascii = false) const {
     return TopRow(queues_[0], recent_.RequestsOf(1), {.width = width, .ascii = ascii});
   }
 
   std::vector<QueueRates> queues_ = {Queue(1, "serve", 10, 0.25), Queue(2, "train", 0, 0.7)};
+  std::vector<TenantRates> tenants_;
   Recent recent_{30, seconds(1)};
 };
 
+TenantRates TenantOf(const char* name, uint32_t processes, double share) {
+  TenantRates rates{.device_share = share};
+  ipc::SetText(rates.tenant.name, std::string_view(name));
+  rates.tenant.processes = processes;
+  return rates;
+}
+
 TEST_F(TopTextTest, device_time_of_each_user_is_shown_if_there_are_several) {
-  EXPECT_EQ(UsersLine(Accounts(), {}), "");
+  EXPECT_EQ(SumsLine(Accounts(), tenants_, {}), "");
   EXPECT_THAT(Sentences(), Not(testing::Contains(testing::StartsWith("User "))));
   queues_.push_back(Queue(3, "other", 0, 0.4));
   queues_[0].queue.uid = 4'000'000'001;
   queues_[2].queue.uid = 4'000'000'001;
-  EXPECT_EQ(UsersLine(Accounts(), {}), "users: 4000000000 70.0%, 4000000001 65.0%");
-  EXPECT_EQ(UsersLine(Accounts(), {.width = 12}), "users: 40000");
+  EXPECT_EQ(SumsLine(Accounts(), tenants_, {}), "users: 4000000000 70.0%, 4000000001 65.0%");
+  EXPECT_EQ(SumsLine(Accounts(), tenants_, {.width = 12}), "users: 40000");
   EXPECT_THAT(Sentences(), testing::Contains("User 4000000001: 65.0 percent of a device."));
+}
+
+TEST_F(TopTextTest, device_time_of_each_tenant_is_shown_where_there_is_one_of_the_tenants_file) {
+  tenants_ = {TenantOf("uid:4000000000", 1, 0.3), TenantOf("lab", 2, 1.25), TenantOf("gone", 0, 0.1),
+              TenantOf("unused", 0, 0)};
+  EXPECT_EQ(SumsLine(Accounts(), tenants_, {}), "tenants: lab 125.0%, user 4000000000 30.0%, gone 10.0%");
+  EXPECT_EQ(SumsLine(Accounts(), tenants_, {.width = 13}), "tenants: lab ");
+  EXPECT_THAT(Sentences(), testing::IsSupersetOf({"Tenant lab: 125.0 percent of a device.",
+                                                  "Tenant user 4000000000: 30.0 percent of a device."}));
+  tenants_ = {TenantOf("lab", 1, 0)};
+  EXPECT_EQ(SumsLine(Accounts(), tenants_, {}), "tenants: lab 0.0%");
+}
+
+TEST_F(TopTextTest, users_are_shown_where_each_of_them_is_a_tenant) {
+  queues_[0].queue.uid = 4'000'000'001;
+  tenants_ = {TenantOf("uid:4000000000", 1, 0.9), TenantOf("uid:4000000001", 1, 0.8),
+              TenantOf("others", 1, 0.1), TenantOf("unused", 0, 0)};
+  EXPECT_EQ(SumsLine(Accounts(), tenants_, {}), "users: 4000000000 70.0%, 4000000001 25.0%");
 }
 
 TEST_F(TopTextTest, no_line_is_wider_than_the_terminal_and_headings_stand_over_their_columns) {
@@ -119,7 +145,7 @@ TEST_F(TopTextTest, no_line_is_wider_than_the_terminal_and_headings_stand_over_t
                                       TopHeading(style), Row(width)};
     for (const std::string& line : WaitLines(recent_, 3, style)) lines.push_back(line);
     for (const std::string& line : ProcessLines(Accounts(), style)) lines.push_back(line);
-    lines.push_back(UsersLine(Accounts(), style));
+    lines.push_back(SumsLine(Accounts(), tenants_, style));
     for (const std::string& line : lines) EXPECT_LE(WidthOf(line), width) << line;
     EXPECT_EQ(TopHeading(style).find("PROCESS"), Row(width).find("serve")) << width;
   }
@@ -197,9 +223,9 @@ TEST_F(TopTextTest, a_process_and_a_user_have_the_device_time_of_queues_that_are
   EXPECT_THAT(ProcessLines(accounts, {.width = 80})[2], EndsWith(" 25.0%  1.0 of 1.0 GiB"));
   AccountRates ended = accounts[1];
   ended.account.uid = 4'000'000'001;
-  EXPECT_EQ(UsersLine({accounts[0], accounts[1], ended}, {}), "users: 4000000000 25.0%, 4000000001 25.0%");
+  EXPECT_EQ(SumsLine({accounts[0], accounts[1], ended}, {}, {}), "users: 4000000000 25.0%, 4000000001 25.0%");
   ended.device_share = 0;
-  EXPECT_EQ(UsersLine({accounts[0], accounts[1], ended}, {}), "") << "it was there long ago";
+  EXPECT_EQ(SumsLine({accounts[0], accounts[1], ended}, {}, {}), "") << "it was there long ago";
 }
 
 TEST_F(TopTextTest, sentences_have_no_drawing_and_say_the_same) {
@@ -219,7 +245,7 @@ TEST_F(TopTextTest, sentences_have_no_drawing_and_say_the_same) {
                   "10 requests, "
                   "half of them within 5.0 ms, 99 percent within 10.0 ms, the longest 10.0 ms."));
   recent_.BeginLook(TimePoint(seconds(101)), seconds(1));
-  EXPECT_THAT(TopSentences(status, {}, {}, recent_),
+  EXPECT_THAT(TopSentences(status, {}, {}, {}, recent_),
               ElementsAre(testing::_, "Nobody waited in the last 1.0 s."));
 }
 
