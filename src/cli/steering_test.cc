@@ -380,6 +380,21 @@ TEST_F(Steering, top_still_shows_the_device_time_of_a_queue_that_is_gone) {
   EXPECT_THAT(out, Not(HasSubstr(" 0 µs of device time so far.")));
 }
 
+TEST(SteeringTenants, top_shows_the_device_time_of_a_tenant_of_the_tenants_file) {
+  TempFolder folder;
+  const std::string file = folder.path() + "/tenants.toml";
+  std::ofstream(file) << "[[tenant]]\nname = 'lab'\nusers = [" << geteuid() << "]\n";
+  const ServerProcess server(XSERVER_PROGRAM, folder.path() + "/s", {"--system", "--tenants", file});
+  ASSERT_TRUE(server.ready()) << server.errors();
+  TestAgent agent(server.socket());
+  ASSERT_TRUE(agent.CreateQueue(0, 0));
+  ASSERT_TRUE(agent.IsAlive());
+  EXPECT_THAT(RunXsched({"top", "--plain", "--count", "1", "--delay", "0.1"},
+                        {{"XSCHED_SOCKET", server.socket().text}})
+                  .out,
+              HasSubstr("\nTenant lab: 0.0 percent of a device.\n"));
+}
+
 TEST_F(Steering, looks_of_top_at_the_past_follow_each_other_also_if_the_server_is_slow) {
   setenv("XSCHED_SOCKET", server_.socket().text, 1);
   Looks looks(std::chrono::milliseconds(100));
