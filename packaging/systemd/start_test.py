@@ -18,10 +18,15 @@ def values(unit, name):
 
 
 def arguments(unit):
-    """As systemd makes them of ExecStart and of the unit's own variables: ${NAME} is one argument, also if it is empty."""
-    variables = dict(value.split("=", 1) for value in values(unit, "Environment"))
+    """As systemd makes them of ExecStart and of the unit's own variables: ${NAME} is one argument, also if it is empty, and $NAME as many
+    as it has words."""
+    variables = dict(pair.split("=", 1) for value in values(unit, "Environment") for pair in shlex.split(value))
     [command] = values(unit, "ExecStart")
-    return [re.sub(r"\$\{(\w+)\}", lambda found: variables[found[1]], word) for word in shlex.split(command)]
+    for word in shlex.split(command):
+        if word.startswith("$") and word[1:] in variables:
+            yield from variables[word[1:]].split()
+        else:
+            yield re.sub(r"\$\{(\w+)\}", lambda found: variables[found[1]], word)
 
 
 def fault(unit, folder):

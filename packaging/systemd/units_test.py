@@ -30,7 +30,7 @@ WANTED = [
      "it listens at a socket that systemd has made, and asks the server through a Unix socket"),
     ((HTTP, METRICS), "Service", "PrivateNetwork", lambda value: value in (None, "no"), "its clients are on the machine's network"),
     ((HTTP, METRICS), "Service", "PrivateUsers", lambda value: value in (None, "no"), "it must tell users apart, by /proc/self/net/tcp"),
-    ((METRICS,), "Service", "Environment", lambda value: value == "METRICS_GROUP=", "nobody sees all users until an administrator says so"),
+    ((METRICS,), "Service", "Environment", lambda value: value == "METRICS_GROUP= METRICS_OPTIONS=", "nobody sees all users until an administrator says so"),
     ((HTTP,), "Unit", "Requires", lambda value: value == HTTP_SOCKET, "it listens at nothing else"),
     ((METRICS,), "Unit", "Requires", lambda value: value == METRICS_SOCKET, "it listens at nothing else"),
     ((SYSTEM,), "Service", "ConfigurationDirectory", lambda value: value == "xsched",

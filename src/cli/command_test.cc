@@ -474,6 +474,7 @@ TEST_F(Command, config_leaves_the_file_alone_when_a_server_would_not_take_it) {
                                                         {"group", "no-such"},
                                                         {"admin_group", "no-such"},
                                                         {"metrics_group", "no-such"},
+                                                        {"metrics_per_queue", "yes"},
                                                         {"tenants", "/no/such"},
                                                         {"tenants", "relative"},
                                                         {"socket", "relative"},

@@ -39,7 +39,7 @@ using nlohmann::json;
 std::vector<std::string> Keys() {
   return {"socket",       "mode",    "group",         "admin_group",      "policy",
           "timeslice_us", "k",       "grace_us",      "process_grace_us", "idle_exit",
-          "log_level",    "metrics", "metrics_group", "tenants"};
+          "log_level",    "metrics", "metrics_per_queue", "metrics_group", "tenants"};
 }
 
 struct ConfigOptions {
@@ -154,6 +154,11 @@ json ValueOf(const std::string& key, const std::string& text) {
   // A server may start in any folder.
   if ((key == "socket" || key == "tenants") && !text.starts_with('/'))
     throw CommandError(kExitUsage, fmt::format("{} must be a path that begins with /, not {}", key, text));
+  if (key == "metrics_per_queue") {
+    if (text != "true" && text != "false")
+      throw CommandError(kExitUsage, fmt::format("{} must be true or false, not {}", key, text));
+    return text == "true";
+  }
   if (key != "timeslice_us" && key != "k" && key != "grace_us" && key != "process_grace_us" &&
       key != "idle_exit")
     return text;

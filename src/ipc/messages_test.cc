@@ -69,9 +69,13 @@ struct FakeTenants {
   uint64_t size() const { return 11; }
 };
 
+struct FakeUsage {
+  uint64_t requests_without_queue() const { return 12; }
+};
+
 TEST(Messages, times_come_from_durations_in_their_unit) {
   const Status status = StatusFrom(FakeScheduler(), FakeAgents(), FakeQueues(), FakeConnections(),
-                                   FakeRecordings(), FakeTenants());
+                                   FakeRecordings(), FakeTenants(), FakeUsage());
   EXPECT_EQ(status.timeslice_us, 2500);
   EXPECT_EQ(status.policy, static_cast<uint32_t>(kPolicyUtilizationPartition));
   EXPECT_EQ(status.clients, 3u);
@@ -83,6 +87,7 @@ TEST(Messages, times_come_from_durations_in_their_unit) {
   EXPECT_EQ(status.dropped_records, 10u);
   EXPECT_EQ(status.at_a_time, 8u);
   EXPECT_EQ(status.tenants, 11u);
+  EXPECT_EQ(status.requests_without_queue, 12u);
 }
 
 TEST(Messages, a_receiver_keeps_what_is_marked_so) {

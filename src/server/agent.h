@@ -44,8 +44,9 @@ struct WantedConfig {
 struct QueueUsage {
   Account* of_user = nullptr;  // null: it has had nothing yet
   Account* of_process = nullptr;
-  Usage* of_tenant = nullptr;  // null: it is of no known tenant
-  Priority priority = 0;       // that of these accounts
+  Usage* of_tenant = nullptr;   // null: it is of no known tenant
+  RequestTimes* own = nullptr;  // null: its requests are not counted by themselves (queue_times.h)
+  Priority priority = 0;        // that of these accounts
   // As they were when they were counted last.
   Duration service{};
   Duration waiting{};

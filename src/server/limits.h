@@ -42,6 +42,9 @@ inline constexpr size_t kMaxGoneInHistory = 1024;
 inline constexpr size_t kMaxUsersWithAccounts = 1024;
 inline constexpr size_t kMaxAccountsOfUser = 64;
 inline constexpr size_t kMaxAccountsOfProcess = 16;
+// The queues whose requests are counted by themselves as well (queue_times.h).
+inline constexpr size_t kMaxTimedQueues = 1024;
+inline constexpr size_t kMaxTimedQueuesOfUser = kMaxTimedQueues / 4;
 // The files by which a process shows which devices it can use: several for each device.
 inline constexpr size_t kMaxDeviceFiles = 256;
 

@@ -88,6 +88,10 @@ std::string PathOf(const std::string& key, const json& value) {
   if (path.empty()) throw std::runtime_error(fmt::format("{} must not be empty", key));
   return path;
 }
+bool BooleanOf(const std::string& key, const json& value) {
+  if (!value.is_boolean()) throw WrongType(key, "true or false", value);
+  return value.get<bool>();
+}
 int64_t NumberOf(const std::string& key, const json& value) {
   if (!value.is_number_integer()) throw WrongType(key, "a whole number", value);
   // The range is checked by whoever uses it.
@@ -121,6 +125,8 @@ void Apply(const json& config, Options& options) {
       options.metrics = AddressOrThrow(value.is_string() ? StringOf(key, value) : value.dump());
     } else if (key == "metrics_group") {
       options.metrics_group = StringOf(key, value);
+    } else if (key == "metrics_per_queue") {
+      options.metrics_per_queue = BooleanOf(key, value);
     } else if (key == "tenants") {
       options.tenants = PathOf(key, value);
       options.tenants_must_exist = true;
@@ -219,6 +225,7 @@ Options ParseOptions(int argc, char** argv) {
   std::string admin_group;
   std::string metrics;
   std::string metrics_group;
+  bool metrics_per_queue = false;
   std::string log_level;
   std::string tenants;
 
@@ -269,6 +276,7 @@ Options ParseOptions(int argc, char** argv) {
           ->expected(0, 1)
           ->default_str(std::to_string(http::kDefaultMetricsPort));
   app.add_option("--metrics-group", metrics_group, "its members see the metrics of all users");
+  app.add_flag("--metrics-per-queue", metrics_per_queue, "also series of single queues");
   app.add_option(
       "--tenants", tenants,
       fmt::format("file that says who has which share and rights (TOML; with --system {})", kTenantsPath));
@@ -308,6 +316,7 @@ Options ParseOptions(int argc, char** argv) {
     if (http->count() != 0 && !options.http_port) throw std::runtime_error("--http must be a port");
     if (metrics_option->count() != 0) options.metrics = AddressOrThrow(metrics);
     if (!metrics_group.empty()) options.metrics_group = metrics_group;
+    options.metrics_per_queue |= metrics_per_queue;
   } catch (const std::runtime_error& error) {
     app.exit(CLI::ValidationError(error.what()));  // prints it
     std::exit(2);

@@ -29,6 +29,7 @@ struct Options {
   std::optional<int> http_port;          // XSched 1.2's interface, on 127.0.0.1 only
   std::optional<http::Address> metrics;  // for Prometheus
   std::string metrics_group;             // its members see the metrics of all users
+  bool metrics_per_queue = false;        // there are series of single queues
   std::string log_level = "info";
   // The tenants' file, which is read again at SIGHUP. Empty: there are only users, and SIGHUP ends the
   // server.

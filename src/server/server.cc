@@ -69,6 +69,7 @@ Server::Server(const Options& options, Listener& listener, const Surroundings& s
       audit_(AuditLog::kJournal, subordinates_),
       handshake_(connections_, agents_, process_facts_, tenants_),
       process_watch_(agents_, queues_, wakes_, scheduler_, surroundings.is_stopped),
+      usage_(subordinates_),
       recordings_({connections_, agents_, queues_, scheduler_, access_, usage_, work_, subordinates_},
                   clock_()),
       tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_, work_,

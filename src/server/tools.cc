@@ -48,7 +48,7 @@ bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint
     case ipc::MessageType::kList:
       return List(tool, now);
     case ipc::MessageType::kGetUsage:
-      return SendUsage(tool, now);
+      return SendUsage(tool, packet.As<ipc::GetUsage>(), now);
     case ipc::MessageType::kSetHints:
       return Change(tool, packet.As<ipc::SetHints>(), now);
     case ipc::MessageType::kSetConfig:
@@ -85,10 +85,10 @@ bool Tools::List(Connection& tool, TimePoint now) {
   return Begin(tool, {std::move(listing)}, now);
 }
 
-bool Tools::SendUsage(Connection& tool, TimePoint now) {
+bool Tools::SendUsage(Connection& tool, const ipc::GetUsage& request, TimePoint now) {
   const UsageAnswer::Parts parts{parts_.agents, parts_.queues,  parts_.scheduler, parts_.access,
                                  parts_.usage,  parts_.tenants, parts_.work};
-  return Begin(tool, {UsageAnswer(parts, tool)}, now);
+  return Begin(tool, {UsageAnswer(parts, tool, request.queues != 0)}, now);
 }
 
 // While a tool records, its buffer is full of records (Recordings).
@@ -275,7 +275,7 @@ bool Tools::SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& reques
 
 bool Tools::SendStatus(Connection& tool, TimePoint now) {
   ipc::Status status = ipc::StatusFrom(parts_.scheduler, parts_.agents, parts_.queues, parts_.connections,
-                                       parts_.recordings, parts_.tenants);
+                                       parts_.recordings, parts_.tenants, parts_.usage);
   status.started_ns = static_cast<uint64_t>(started_at_.time_since_epoch() / std::chrono::nanoseconds(1));
   status.pid = getpid();
   status.uid = geteuid();

@@ -81,7 +81,7 @@ class Tools {
   };
 
   bool List(Connection& tool, TimePoint now);
-  bool SendUsage(Connection& tool, TimePoint now);
+  bool SendUsage(Connection& tool, const ipc::GetUsage& request, TimePoint now);
   bool Begin(Connection& tool, Answer answer, TimePoint now);
   Sent Send(Connection& tool, Answer& answer, TimePoint now);
   Sent Send(Connection& tool, Listing& listing, TimePoint now);

@@ -14,18 +14,22 @@ namespace {
 
 constexpr uint16_t kKnowsTenants = 7;  // tools of this minor of the protocol and of later ones
 
+void PutCounts(const RequestTimes& times, uint64_t (&counts)[std::size(decltype(RequestTimes::counts){})]) {
+  std::copy(times.counts.begin(), times.counts.end(), counts);
+}
+
 ipc::Usage MessageOf(const UsageKey& key, const Account& account, uid_t uid) {
   ipc::Usage message = ipc::UsageFrom(key, account.usage);
   message.uid = uid;
-  static_assert(std::size(decltype(message.requests){}) == std::size(decltype(RequestTimes::counts){}));
-  std::copy(account.usage.requests.counts.begin(), account.usage.requests.counts.end(), message.requests);
+  PutCounts(account.usage.requests, message.requests);
   ipc::SetText(message.device_name, account.device_name);
   return message;
 }
 
 }  // namespace
 
-UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool) : parts_(parts), reader_(tool.peer) {
+UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool, bool with_queues)
+    : parts_(parts), reader_(tool.peer), with_queues_(with_queues) {
   const std::set<const Tenant*> tenants = TenantsOf(tool);
   parts_.agents.ForEach([&](const Agent& agent) {
     if (MaySee(agent) || tenants.contains(agent.tenant)) agents_.push_back(agent.id());
@@ -58,7 +62,11 @@ void UsageAnswer::ReadNextAgent(TimePoint now) {
   Agent* agent = parts_.agents.Find(agents_.back());
   agents_.pop_back();
   if (agent == nullptr || agent->connection.closed) return;
-  if (MaySee(*agent)) return Describe(*agent, now);
+  if (MaySee(*agent)) {
+    Describe(*agent, now);
+    if (with_queues_) DescribeQueues(*agent);
+    return;
+  }
   for (auto& [index, queue] : agent->queues) BringUpToDate(queue, now);
   CountRead(*agent);
 }
@@ -133,6 +141,16 @@ sched::QueueStats UsageAnswer::BringUpToDate(Queue& queue, TimePoint now) {
 void UsageAnswer::CountRead(const Agent& agent) {
   queues_read_ += agent.queues.size();
   parts_.work.Charge(reader_.uid, agent.queues.size());
+}
+
+void UsageAnswer::DescribeQueues(const Agent& agent) {
+  for (const auto& [index, queue] : agent.queues) {
+    const RequestTimes* times = queue.usage.own;
+    if (times == nullptr) continue;
+    ipc::QueueRequests message = ipc::QueueRequestsFrom(queue, agent.connection, *times);
+    PutCounts(*times, message.requests);
+    unsent_.emplace_back(message);
+  }
 }
 
 void UsageAnswer::CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,

@@ -1,5 +1,5 @@
-// The answer to kGetUsage, made while it is sent: first the accounts of the processes, then those of the
-// users, and then the tenants.
+// The answer to kGetUsage, made while it is sent: first the accounts of the processes, each with the requests
+// of its queues if they are asked for, then those of the users, and then the tenants.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class UsageAnswer {
     TenantTable& tenants;
     WorkBudget& work;
   };
-  UsageAnswer(const Parts& parts, Connection& tool);
+  UsageAnswer(const Parts& parts, Connection& tool, bool with_queues);
 
   // Sends as much as the tool's buffer takes, and not more than kMaxAccountsPerRound accounts and tenants.
   Sent Send(Connection& tool, TimePoint now);
@@ -49,6 +49,7 @@ class UsageAnswer {
   void CountRead(const Agent& agent);
   bool MaySee(const Agent& agent) const;
   std::set<const Tenant*> TenantsOf(Connection& tool);
+  void DescribeQueues(const Agent& agent);
   static void CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
                          TimePoint now);
   // Put what comes next into `unsent_`. False: there is no more.
@@ -57,10 +58,11 @@ class UsageAnswer {
 
   Parts parts_;
   Peer reader_;
+  bool with_queues_;
   std::vector<uint64_t> agents_;  // by connection; those that have not been read, the next one last
   std::optional<UsageMeter::Position> last_;  // the last user's account
   bool tenants_prepared_ = false;
-  std::deque<std::variant<ipc::Usage, ipc::Tenant>> unsent_;
+  std::deque<std::variant<ipc::Usage, ipc::QueueRequests, ipc::Tenant>> unsent_;
   uint32_t sent_ = 0;
   size_t queues_read_ = 0;  // in this round
 };

@@ -109,15 +109,16 @@ EndedRequests SeeReported(QueueUsage& counted, const Look& look) {
   return {has_ended || unseen ? 1u : 0u, {took, {}}};
 }
 
+// REQUIRES: it has accounts, and some have ended.
 void AddTo(const QueueUsage& counted, const EndedRequests& ended) noexcept {
-  // A client may count bursts of a queue that never had work.
-  if (ended.count == 0 || counted.of_user == nullptr) return;
   const size_t first = RequestTimes::BucketOf(ended.lengths.first);
   const size_t other = RequestTimes::BucketOf(ended.lengths.other);
-  InAll(counted, [&](Usage& usage) {
-    usage.requests.Add(ended.lengths.first, first);
-    usage.requests.Add(ended.lengths.other, other, ended.count - 1);
-  });
+  const auto add_to = [&](RequestTimes& times) {
+    times.Add(ended.lengths.first, first);
+    times.Add(ended.lengths.other, other, ended.count - 1);
+  };
+  InAll(counted, [&](Usage& usage) { add_to(usage.requests); });
+  if (counted.own != nullptr) add_to(*counted.own);
 }
 
 }  // namespace
@@ -171,6 +172,12 @@ void UsageMeter::See(Queue& queue, const sched::QueueStats& stats, TimePoint now
 // Only a queue that reports is known to become ready and idle at once.
 void UsageMeter::SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept {
   QueueUsage& counted = queue.usage;
+  const auto add = [&](const EndedRequests& ended) {
+    // A client may count bursts of a queue that never had work.
+    if (ended.count == 0 || counted.of_user == nullptr) return;
+    if (TimesOf(queue) == nullptr) requests_without_queue_ += ended.count;
+    AddTo(counted, ended);
+  };
   const Look look{.now = now,
                   .busy = stats.submitted > stats.retired,
                   .reports = queue.words.tracked() || queue.words.held(),
@@ -181,17 +188,31 @@ void UsageMeter::SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePo
     counted.goes_on = look.busy;
     counted.seen_end = {!look.busy && look.bursts && look.bursts->goes_on, look.retired};
   } else if (look.bursts && counted.bursts) {
-    AddTo(counted, SeeCounted(counted, look));
+    add(SeeCounted(counted, look));
     SeeBegun(counted, look);
-    AddTo(counted, SeeIdle(counted, look));
+    add(SeeIdle(counted, look));
   } else {
-    AddTo(counted, SeeReported(counted, look));
+    add(SeeReported(counted, look));
   }
   counted.was_idle = !look.busy;
   counted.retired = look.retired;
   counted.reported = look.reports;
   counted.bursts = look.bursts;
   counted.seen_at = now;
+}
+
+// It gets them with its first request, because most queues of a program that is alone never report one.
+RequestTimes* UsageMeter::TimesOf(Queue& queue) noexcept {
+  RequestTimes*& own = queue.usage.own;
+  if (own == nullptr) own = times_.Add(queue.id, queue.agent->connection.peer.uid);
+  return own;
+}
+
+void UsageMeter::Remove(Queue& queue, const sched::QueueStats& stats) noexcept {
+  Settle(queue, stats);
+  if (queue.usage.own == nullptr) return;
+  queue.usage.own = nullptr;
+  times_.Remove(queue.id);
 }
 
 void UsageMeter::Settle(Queue& queue, const sched::QueueStats& stats) noexcept {

@@ -1,5 +1,6 @@
 #include "server/usage.h"
 
+#include <map>
 #include <random>
 
 #include "server/limits.h"
@@ -52,6 +53,27 @@ class UsageTest : public ServerParts {
       EXPECT_TRUE(tools_.Continue(*tool.connection, now_));
     }
   }
+  // The requests of single queues that the tool is sent, by the queue.
+  std::map<uint64_t, ipc::QueueRequests> RequestsOfQueues(const Client& tool) {
+    std::map<uint64_t, ipc::QueueRequests> queues;
+    ipc::GetUsage request{};
+    request.queues = 1;
+    EXPECT_TRUE(Ask(tool, request));
+    for (;;) {
+      while (std::optional<ipc::Packet> packet = tool.Receive()) {
+        if (packet->header().type != ipc::MessageType::kQueueRequests) continue;
+        const auto queue = packet->As<ipc::QueueRequests>();
+        EXPECT_TRUE(queues.emplace(queue.queue_id, queue).second);
+      }
+      if (!tools_.IsAnswering(*tool.connection)) return queues;
+      EXPECT_TRUE(tools_.Continue(*tool.connection, now_));
+    }
+  }
+  void RequestOf(const Client& client, Duration length, uint32_t index = 0) {
+    SubmitAndRound(client, index);
+    RoundAfter(length);
+    RetireAndRound(client, index);
+  }
   // The account of the user (client 0) or of a process with this priority.
   static ipc::Usage Of(const std::vector<ipc::Usage>& accounts, uint64_t client, int32_t priority) {
     for (const ipc::Usage& account : accounts) {
@@ -61,9 +83,10 @@ class UsageTest : public ServerParts {
     return {};
   }
   ipc::Usage OfUser(int32_t priority) { return Of(Usage(admin_), 0, priority); }
-  static uint64_t Requests(const ipc::Usage& account) {
+  // `of`: an account or a queue.
+  static uint64_t Requests(const auto& of) {
     uint64_t count = 0;
-    for (uint64_t bucket : account.requests) count += bucket;
+    for (uint64_t bucket : of.requests) count += bucket;
     return count;
   }
 
@@ -136,6 +159,83 @@ TEST_F(UsageTest, a_request_is_counted_from_ready_to_idle) {
   EXPECT_EQ(account.requests[0], 1u) << "the bound of a bucket is in it";
   EXPECT_EQ(account.requests[4], 1u) << "from 1 to 2.5 ms";
   EXPECT_EQ(account.request_ns, Ns(milliseconds(2) + microseconds(100)));
+}
+
+TEST_F(UsageTest, requests_of_each_queue_are_counted_by_themselves_and_are_those_of_the_process) {
+  ConnectTwo(kOnlyReports);
+  ASSERT_TRUE(CreateQueue(*urgent_, 1, 5));
+  Round();
+  RequestOf(*urgent_, milliseconds(2));
+  RequestOf(*urgent_, milliseconds(3), 1);
+  RequestOf(*urgent_, milliseconds(3), 1);
+  const std::map<uint64_t, ipc::QueueRequests> queues = RequestsOfQueues(admin_);
+  ASSERT_EQ(queues.size(), 2u) << "the low one has had none";
+  const ipc::QueueRequests& first = queues.begin()->second;
+  const ipc::QueueRequests& second = queues.rbegin()->second;
+  EXPECT_EQ(Requests(first), 1u);
+  EXPECT_EQ(first.request_ns, Ns(milliseconds(2)));
+  EXPECT_EQ(Requests(second), 2u);
+  EXPECT_EQ(second.request_ns, Ns(milliseconds(6)));
+  EXPECT_EQ(second.client_id, urgent_->connection->id);
+  EXPECT_EQ(second.uid, kOther.uid);
+  EXPECT_EQ(Requests(Of(Usage(admin_), urgent_->connection->id, 5)), 3u);
+}
+
+TEST_F(UsageTest, nobody_is_sent_single_queues_who_did_not_ask_for_them_or_may_not_see_them) {
+  ConnectTwo(kOnlyReports);
+  RequestOf(*urgent_, milliseconds(2));
+  ASSERT_TRUE(Ask(admin_, ipc::GetUsage{}));
+  EXPECT_EQ(admin_.ReadAll<ipc::QueueRequests>(), 0);
+  EXPECT_EQ(RequestsOfQueues(ConnectTool(kUser)).size(), 0u);
+  EXPECT_EQ(RequestsOfQueues(ConnectTool(kOther)).size(), 1u);
+}
+
+TEST_F(UsageTest, a_queues_requests_go_on_when_its_priority_changes) {
+  ConnectTwo(kOnlyReports);
+  RequestOf(*urgent_, milliseconds(2));
+  const Client tool = ConnectTool(kOther);
+  ipc::SetHints change{};
+  change.queue_id = RequestsOfQueues(tool).begin()->first;
+  change.mask = ipc::kHintPriority;
+  change.hints.priority = 7;
+  ASSERT_TRUE(Ask(tool, change));
+  Round();
+  RequestOf(*urgent_, milliseconds(2));
+  EXPECT_EQ(Requests(RequestsOfQueues(admin_).at(change.queue_id)), 2u);
+}
+
+TEST_F(UsageTest, when_a_queue_is_gone_its_requests_stay_in_those_of_its_process_and_another_begins_at_0) {
+  ConnectTwo(kOnlyReports);
+  RequestOf(*urgent_, milliseconds(2));
+  ipc::QueueDestroyed destroyed{};
+  destroyed.index = 0;
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(*urgent_), PacketOf(destroyed), now_));
+  EXPECT_EQ(RequestsOfQueues(admin_).size(), 0u);
+  EXPECT_EQ(Requests(Of(Usage(admin_), urgent_->connection->id, 5)), 1u);
+  ASSERT_TRUE(CreateQueue(*urgent_, 0, 5));
+  urgent_->block(0).submitted.store(0);
+  urgent_->block(0).retired.store(0);
+  Round();
+  RequestOf(*urgent_, milliseconds(3));
+  ASSERT_EQ(RequestsOfQueues(admin_).size(), 1u);
+  EXPECT_EQ(RequestsOfQueues(admin_).begin()->second.request_ns, Ns(milliseconds(3)));
+}
+
+TEST_F(UsageTest, requests_of_queues_beyond_the_limit_are_counted_without_their_queue) {
+  ConnectTwo(kOnlyReports);
+  constexpr auto kQueues = static_cast<uint32_t>(kMaxTimedQueuesOfUser) + 2;
+  for (uint32_t index = 1; index < kQueues; ++index) ASSERT_TRUE(CreateQueue(*urgent_, index, 5));
+  Round();
+  for (uint32_t index = 0; index < kQueues; ++index) RequestOf(*urgent_, milliseconds(1), index);
+  EXPECT_EQ(RequestsOfQueues(admin_).size(), kMaxTimedQueuesOfUser);
+  EXPECT_EQ(usage_.requests_without_queue(), 2u);
+  EXPECT_EQ(Requests(OfUser(5)), kQueues);
+  RequestOf(*low_, milliseconds(1));
+  EXPECT_EQ(RequestsOfQueues(admin_).size(), kMaxTimedQueuesOfUser + 1) << "another user has room";
+  ipc::QueueDestroyed destroyed{};
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(*urgent_), PacketOf(destroyed), now_));
+  RequestOf(*urgent_, milliseconds(1), kQueues - 1);
+  EXPECT_EQ(usage_.requests_without_queue(), 2u) << "one that is gone makes room";
 }
 
 TEST_F(UsageTest, a_request_that_began_and_ended_between_two_looks_counts_as_short) {
@@ -552,6 +652,18 @@ TEST(Accounts, further_priorities_still_count_for_their_device) {
   std::ranges::sort(visited);
   EXPECT_EQ(visited, (std::vector<std::tuple<uint64_t, bool, uint64_t>>{
                          {0, true, 9}, {7, false, 1}, {7, false, 1}, {7, true, 2}}));
+}
+
+TEST(QueueTimes, are_limited_for_each_user_and_for_all) {
+  QueueTimes times({.of_user = 2, .of_all = 3});
+  EXPECT_NE(times.Add(sched::QueueId{1}, 1000), nullptr);
+  EXPECT_NE(times.Add(sched::QueueId{2}, 1000), nullptr);
+  EXPECT_EQ(times.Add(sched::QueueId{3}, 1000), nullptr) << "the user's";
+  EXPECT_NE(times.Add(sched::QueueId{4}, 1001), nullptr);
+  EXPECT_EQ(times.Add(sched::QueueId{5}, 1001), nullptr) << "those of all";
+  times.Remove(sched::QueueId{1});
+  times.Remove(sched::QueueId{1});
+  EXPECT_NE(times.Add(sched::QueueId{5}, 1000), nullptr);
 }
 
 TEST(RequestTimes, have_a_bucket_for_every_time) {

@@ -405,7 +405,7 @@ void ClientScript::AskByTools(Bytes& bytes) {
       Try([&] { ask_session([](auto& session) { session.List(); }); });
       return Try([&] { ask_session([](auto& session) { session.Tenants(); }); });
     case 1:
-      Try([&] { http.Usage(); });
+      Try([&] { http.Usage(true); });
       Try([&] { http.SetHints({}); });
       return Try([&] { ask_session([](auto& session) { session.SetHints({}); }); });
     case 2:

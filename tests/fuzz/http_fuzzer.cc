@@ -46,7 +46,7 @@ class FakeScheduler final : public SchedulerClient {
     ipc::SetText(status.setting, std::string_view("UP:process"));
     return status;
   }
-  UsageReport Usage() override {
+  UsageReport Usage(bool) override {
     UsageReport report;
     for (uint32_t i = 0; i < 6; ++i) {
       ipc::Usage usage{};
@@ -57,6 +57,10 @@ class FakeScheduler final : public SchedulerClient {
       ipc::SetText(usage.name, names_);
       report.accounts.push_back(usage);
     }
+    ipc::QueueRequests queue{};
+    queue.uid = kUser;
+    ipc::SetText(queue.name, names_);
+    report.queues.push_back(queue);
     ipc::Tenant tenant{};
     ipc::SetText(tenant.name, names_);
     report.tenants.push_back(tenant);

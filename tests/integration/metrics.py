@@ -22,13 +22,23 @@ scrape_configs:
 """)
 
 
+def wait_for_queues(place, pid):
+    """The numbers of this process's queues."""
+    def found():
+        return [queue["queue"] for queue in place.queues() if queue["pid"] == pid]
+
+    wait_until(found, "the process has a queue")
+    return found()
+
+
 @test
 def promtool_finds_nothing_to_criticize(place):
     promtool = program("promtool")
-    _, url = start_server(place)
+    _, url = start_server(place, "--metrics-per-queue")
     Client(place, 5, "task")
     Client(place, 0, "continuous")
     wait_until(lambda: read(url).count("xsched_process_preemptions_total{") == 2, "both are there")
+    wait_until(lambda: "xsched_queue_request_latency_seconds_count{" in read(url), "a queue has requests", 30)
     page = read(url, accept="text/plain")
     outcome = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, check=False)
     check(outcome.returncode == 0 and not outcome.stdout + outcome.stderr, f"promtool: {outcome.stdout}{outcome.stderr}")
@@ -69,6 +79,37 @@ def prometheus_scrapes_what_two_programs_have_had(place):
         check(targets[0]["lastError"] == "", f"no scrape failed: {targets}")
         metadata = prometheus.ask("metadata")
         check(metadata["xsched_user_request_latency_seconds"][0]["type"] == "histogram", f"it knows the types: {metadata}")
+
+
+@test
+def a_queue_has_a_histogram_of_its_own_only_where_the_operator_wants_it(place):
+    program("prometheus")
+    port, _ = start_server(place, "--metrics-per-queue")
+    Client(place, 0, "continuous", seconds=60)
+    urgent = Client(place, 5, "task", seconds=60)
+    with prometheus_of(place, port) as prometheus:
+        [queue] = wait_for_queues(place, urgent.process.pid)
+        count = f'xsched_queue_request_latency_seconds_count{{queue="{queue}",pid="{urgent.process.pid}"}}'
+        wait_until(lambda: (prometheus.value(count) or 0) > 5, "the queue has requests", 30)
+        bucket = count.replace("_count", "_bucket")
+        median = prometheus.value(f"histogram_quantile(0.5, {bucket})")
+        check(median is not None and 0.01 < median < 1, f"they have a latency: {median}")
+        had = prometheus.value(count)
+        urgent.kill()
+        wait_until(lambda: not prometheus.values(count), "the series ends with the queue", 30)
+        check(prometheus.value('xsched_user_request_latency_seconds_count{priority="5"}') >= had, "what it had stays with its user")
+        check(prometheus.value("max(resets(xsched_queue_request_latency_seconds_count[5m]))") == 0, "no count falls")
+        check(prometheus.value("xsched_server_requests_without_queue_total") == 0, "there is room for both")
+
+
+@test
+def single_queues_have_no_series_by_default(place):
+    _, url = start_server(place)
+    Client(place, 0, "continuous", seconds=60)
+    urgent = Client(place, 5, "requests", seconds=1)
+    urgent.process.wait()
+    wait_until(lambda: re.search(r"^xsched_user_request_latency_seconds_count{.*} [1-9]", read(url), re.M), "there are requests")
+    check("xsched_queue_request_latency_seconds_count{" not in read(url), "no queue has a series")
 
 
 # The next request begins before the server has seen the end of the one before.

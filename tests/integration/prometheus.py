@@ -32,10 +32,10 @@ def read(url, accept=None):
         return answer.read().decode()
 
 
-def start_server(place):
+def start_server(place, *arguments):
     """A server with metrics: their port, and their address."""
     port = free_port()
-    place.start_server("--metrics", str(port))
+    place.start_server("--metrics", str(port), *arguments)
     url = f"http://127.0.0.1:{port}/metrics"
 
     def answers():

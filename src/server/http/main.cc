@@ -44,6 +44,7 @@ struct Options {
   std::string admin_group;
   std::string metrics_group;
   bool metrics_only = false;
+  bool metrics_per_queue = false;
   int listen_fd = -1;
   std::string address;  // "": the default port
 };
@@ -68,7 +69,7 @@ class Gateway {
       : socket_(options.socket),
         client_(options.socket),
         access_(geteuid(), FindGroup(options.admin_group), IsConfinedHere),
-        metrics_{options.metrics_only, FindGroup(options.metrics_group)},
+        metrics_{options.metrics_only, FindGroup(options.metrics_group), options.metrics_per_queue},
         routes_(client_, access_, metrics_) {}
 
   ConnectionsOfUsers& connections() { return connections_; }
@@ -196,6 +197,7 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--socket", options.socket, "the server's socket");
   app.add_option("--admin-group", options.admin_group, "as the server's");
   app.add_flag("--metrics-only", options.metrics_only, "answer GET /metrics and nothing else");
+  app.add_flag("--metrics-per-queue", options.metrics_per_queue, "also series of single queues");
   app.add_flag_callback(
          "--metrics-table",
          [] {

@@ -16,7 +16,7 @@ namespace xsched::server::http {
 namespace {
 
 // What a series is about. The metric's name begins with it, and it has its labels.
-enum class Scope : uint8_t { kServer, kDevice, kUser, kProcess, kTenant };
+enum class Scope : uint8_t { kServer, kDevice, kUser, kProcess, kQueue, kTenant };
 
 struct ScopeInfo {
   const char* prefix;
@@ -36,6 +36,8 @@ const ScopeInfo& InfoOf(Scope scope) {
       {"xsched_process_", "the process",
        "the queues of one process, with one priority, on one device, while it is connected",
        "client, pid, process, uid, priority, device, pci_bus_id, model_name, Hostname"},
+      {"xsched_queue_", "the queue", "a queue, while it exists: only with --metrics-per-queue",
+       "queue, client, pid, process, uid, device, pci_bus_id, model_name, Hostname"},
       {"xsched_tenant_", "the tenant",
        "a tenant (tenants.md), on all devices, since the server or the tenant began", "tenant, Hostname"},
   };
@@ -194,6 +196,13 @@ std::span<const Metric<Snapshot>> ServerMetrics() {
        "Accounts of processes that are not on the page because there are too many.",
        {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.processes_left_out)); }},
+      {"requests_without_queue",
+       kCounter,
+       "",
+       "",
+       "Requests that are in no histogram of a queue, because too many queues have one.",
+       {Scope::kServer},
+       [](const Snapshot& from, Samples& to) { to.Put(Count(from.status.requests_without_queue)); }},
   };
   return metrics;
 }
@@ -261,6 +270,21 @@ std::span<const Metric<Row>> AccountMetrics() {
   return metrics;
 }
 
+std::span<const Metric<ipc::QueueRequests>> QueueMetrics() {
+  static const std::vector<Metric<ipc::QueueRequests>> metrics = {
+      {"request_latency_seconds",
+       kHistogram,
+       "seconds",
+       "",
+       "Latency of the requests of {}, from ready to idle, as far as it reports them.",
+       {Scope::kQueue},
+       [](const ipc::QueueRequests& from, Samples& to) {
+         to.PutHistogram(from.requests, Seconds(from.request_ns));
+       }},
+  };
+  return metrics;
+}
+
 std::span<const Metric<ipc::Tenant>> TenantMetrics() {
   static const std::vector<Scope> of_tenant = {Scope::kTenant};
   static const std::vector<Metric<ipc::Tenant>> metrics = {
@@ -315,25 +339,47 @@ std::string PciBusId(uint64_t device) {
                      device >> 3 & 0x1f, device & 0x7);
 }
 
-void AddDevice(Labels& labels, const ipc::Usage& account, const std::string& host) {
-  AddText(labels, "device", ipc::IsOfFurtherDevices(account) ? "other" : fmt::format("{:x}", account.device));
-  AddText(labels, "pci_bus_id", PciBusId(account.device));
-  AddText(labels, "model_name", account.device_name);
+// `of`: an account or a queue.
+void AddProcess(Labels& labels, const auto& of) {
+  AddText(labels, "client", std::to_string(of.client_id));
+  AddText(labels, "pid", std::to_string(of.pid));
+  AddText(labels, "process", of.name);
+}
+
+void AddDevice(Labels& labels, const auto& of, std::string number, const std::string& host) {
+  AddText(labels, "device", std::move(number));
+  AddText(labels, "pci_bus_id", PciBusId(of.device));
+  AddText(labels, "model_name", of.device_name);
   AddText(labels, "Hostname", host);
 }
 
+std::string DeviceNumber(uint64_t device) { return fmt::format("{:x}", device); }
+
 Labels LabelsFor(Scope scope, const ipc::Usage& account, const std::string& host) {
   Labels labels;
-  if (scope == Scope::kProcess) {
-    AddText(labels, "client", std::to_string(account.client_id));
-    AddText(labels, "pid", std::to_string(account.pid));
-    AddText(labels, "process", account.name);
-  }
+  if (scope == Scope::kProcess) AddProcess(labels, account);
   if (scope != Scope::kDevice) {
     AddText(labels, "uid", account.uid == UINT32_MAX ? "other" : std::to_string(account.uid));
     AddText(labels, "priority", account.others != 0 ? "other" : std::to_string(account.priority));
   }
-  AddDevice(labels, account, host);
+  AddDevice(labels, account, ipc::IsOfFurtherDevices(account) ? "other" : DeviceNumber(account.device), host);
+  return labels;
+}
+
+// Not its priority, which changes with its hints: the series would end.
+Labels LabelsOf(const ipc::QueueRequests& queue, const std::string& host) {
+  Labels labels;
+  AddText(labels, "queue", std::to_string(queue.queue_id));
+  AddProcess(labels, queue);
+  AddText(labels, "uid", std::to_string(queue.uid));
+  AddDevice(labels, queue, DeviceNumber(queue.device), host);
+  return labels;
+}
+
+Labels LabelsOf(const ipc::Tenant& tenant, const std::string& host) {
+  Labels labels;
+  AddText(labels, "tenant", tenant.name);
+  AddText(labels, "Hostname", host);
   return labels;
 }
 
@@ -367,10 +413,15 @@ void Begin(Exposition& page, const Metric<Source>& metric, Scope scope) {
   page.Begin(FullName(metric, scope), metric.type, metric.unit, Help(metric, scope));
 }
 
+template <typename Source>
+bool IsOf(Scope scope, const Metric<Source>& metric) {
+  return std::find(metric.scopes.begin(), metric.scopes.end(), scope) != metric.scopes.end();
+}
+
 void PutAccounts(Exposition& page, Scope scope, const std::vector<Row>& rows, const std::string& host) {
   const std::vector<LabeledRow> labeled = WithLabels(scope, rows, host);
   for (const Metric<Row>& metric : AccountMetrics()) {
-    if (std::find(metric.scopes.begin(), metric.scopes.end(), scope) == metric.scopes.end()) continue;
+    if (!IsOf(scope, metric)) continue;
     Begin(page, metric, scope);
     for (const LabeledRow& row : labeled) {
       Samples samples(page, row.labels, metric.label);
@@ -379,15 +430,14 @@ void PutAccounts(Exposition& page, Scope scope, const std::vector<Row>& rows, co
   }
 }
 
-void PutTenants(Exposition& page, const std::vector<ipc::Tenant>& tenants, const std::string& host) {
-  for (const Metric<ipc::Tenant>& metric : TenantMetrics()) {
-    Begin(page, metric, Scope::kTenant);
-    for (const ipc::Tenant& tenant : tenants) {
-      Labels labels;
-      AddText(labels, "tenant", tenant.name);
-      AddText(labels, "Hostname", host);
-      Samples samples(page, labels, metric.label);
-      metric.read(tenant, samples);
+template <typename Source>
+void PutAll(Exposition& page, Scope scope, std::span<const Metric<Source>> metrics,
+            const std::vector<Source>& sources, const std::string& host) {
+  for (const Metric<Source>& metric : metrics) {
+    Begin(page, metric, scope);
+    for (const Source& source : sources) {
+      Samples samples(page, LabelsOf(source, host), metric.label);
+      metric.read(source, samples);
     }
   }
 }
@@ -398,6 +448,15 @@ std::string TableRow(const Metric<Source>& metric, Scope scope) {
   const std::string label = *metric.label != '\0' ? fmt::format("`{}`", metric.label) : "";
   return fmt::format("| `{}{}` | {} | {} | {} | {} |\n", FullName(metric, scope), ending, NameOf(metric.type),
                      metric.unit, label, Help(metric, scope));
+}
+
+template <typename Source>
+std::string TableRows(std::span<const Metric<Source>> metrics, Scope scope) {
+  std::string rows;
+  for (const Metric<Source>& metric : metrics) {
+    if (IsOf(scope, metric)) rows += TableRow(metric, scope);
+  }
+  return rows;
 }
 
 }  // namespace
@@ -412,29 +471,21 @@ std::string MetricsPage(const Snapshot& snapshot, Format format) {
   PutAccounts(page, Scope::kDevice, snapshot.devices, snapshot.host);
   PutAccounts(page, Scope::kUser, snapshot.users, snapshot.host);
   PutAccounts(page, Scope::kProcess, snapshot.processes, snapshot.host);
-  PutTenants(page, snapshot.tenants, snapshot.host);
+  PutAll(page, Scope::kQueue, QueueMetrics(), snapshot.queues, snapshot.host);
+  PutAll(page, Scope::kTenant, TenantMetrics(), snapshot.tenants, snapshot.host);
   return page.Finish();
 }
 
 std::string MetricsTable() {
   std::string table;
-  for (Scope scope : {Scope::kServer, Scope::kDevice, Scope::kUser, Scope::kProcess, Scope::kTenant}) {
+  for (Scope scope :
+       {Scope::kServer, Scope::kDevice, Scope::kUser, Scope::kProcess, Scope::kQueue, Scope::kTenant}) {
     const ScopeInfo& info = InfoOf(scope);
     table += fmt::format(
         "\n**`{}…`**: {}.{}{}\n\n| name | type | unit | label | meaning |\n| --- | --- | --- | --- | --- |\n",
         info.prefix, info.about, *info.labels != '\0' ? " Labels: " : "", info.labels);
-    if (scope == Scope::kServer) {
-      for (const Metric<Snapshot>& metric : ServerMetrics()) table += TableRow(metric, scope);
-      continue;
-    }
-    if (scope == Scope::kTenant) {
-      for (const Metric<ipc::Tenant>& metric : TenantMetrics()) table += TableRow(metric, scope);
-      continue;
-    }
-    for (const Metric<Row>& metric : AccountMetrics()) {
-      if (std::find(metric.scopes.begin(), metric.scopes.end(), scope) != metric.scopes.end())
-        table += TableRow(metric, scope);
-    }
+    table += TableRows(ServerMetrics(), scope) + TableRows(AccountMetrics(), scope) +
+             TableRows(QueueMetrics(), scope) + TableRows(TenantMetrics(), scope);
   }
   return table;
 }

@@ -50,10 +50,24 @@ ipc::Tenant TenantOf(const char* name, uint64_t refused) {
   return tenant;
 }
 
+ipc::QueueRequests RequestsOf(uint64_t queue, uint32_t uid) {
+  ipc::QueueRequests requests{};
+  requests.queue_id = queue;
+  requests.client_id = 1;
+  requests.pid = 40;
+  requests.uid = uid;
+  requests.device = kDevice;
+  requests.requests[3] = 5;
+  requests.request_ns = 4'000'000;
+  ipc::SetText(requests.name, std::string_view("serve.py"));
+  return requests;
+}
+
 class MetricsPageTest : public ::testing::Test {
  protected:
   std::string PageFor(const Peer& reader, Format format = Format::kOpenMetrics) const {
-    Snapshot snapshot = SnapshotFor(reader, Readers(access_, kMetricsGroup), status_, accounts_, tenants_);
+    Snapshot snapshot =
+        SnapshotFor(reader, Readers(access_, kMetricsGroup), status_, {accounts_, queues_, tenants_});
     snapshot.host = "box";
     return MetricsPage(snapshot, format);
   }
@@ -62,6 +76,7 @@ class MetricsPageTest : public ::testing::Test {
   ipc::Status status_{};
   std::vector<ipc::Usage> accounts_ = {AccountOf(1000, 1), AccountOf(1001, 2, 5), AccountOf(1000, 0),
                                        AccountOf(1001, 0, 5)};
+  std::vector<ipc::QueueRequests> queues_;
   std::vector<ipc::Tenant> tenants_ = {TenantOf("research", 3), TenantOf("uid:1000", 1)};
 };
 
@@ -103,6 +118,24 @@ TEST_F(MetricsPageTest, has_the_memory_of_processes_with_a_limit) {
   EXPECT_THAT(page, HasSubstr("} 1024\n"));
   EXPECT_THAT(page, HasSubstr("} 2048\n"));
   EXPECT_THAT(page, ::testing::Not(HasSubstr("xsched_process_memory_bytes{client=\"2\"")));
+}
+
+TEST_F(MetricsPageTest, has_the_requests_of_each_queue_that_the_server_has_sent) {
+  queues_ = {RequestsOf(7, 1000), RequestsOf(9, 1001)};
+  status_.requests_without_queue = 12;
+  const std::string page = PageFor(kAdmin);
+  const std::string labels =
+      R"({queue="7",client="1",pid="40",process="serve.py",uid="1000",device="200003b00",)";
+  EXPECT_THAT(page, HasSubstr("\nxsched_queue_request_latency_seconds_bucket" + labels)) << page;
+  EXPECT_THAT(page, HasSubstr("\nxsched_queue_request_latency_seconds_count" + labels));
+  EXPECT_THAT(page, HasSubstr("_sum{queue=\"9\","));
+  EXPECT_THAT(page, HasSubstr("\nxsched_server_requests_without_queue_total 12\n"));
+}
+
+TEST_F(MetricsPageTest, shows_a_user_no_queue_of_others) {
+  queues_ = {RequestsOf(7, 1000), RequestsOf(9, 1001)};
+  EXPECT_THAT(PageFor(kUser), HasSubstr("queue=\"7\""));
+  EXPECT_THAT(PageFor(kUser), Not(HasSubstr("queue=\"9\"")));
 }
 
 TEST_F(MetricsPageTest, the_numbers_of_a_user_now_are_those_of_its_processes) {

@@ -169,9 +169,8 @@ Answer Routes::Get(const Request& request, const std::optional<Peer>& caller) {
 }
 
 Answer Routes::ShowMetrics(const Request& request, const Peer& caller) {
-  const UsageReport usage = scheduler_.Usage();
-  Snapshot snapshot = SnapshotFor(caller, Readers(access_, metrics_.group), scheduler_.Status(),
-                                  usage.accounts, usage.tenants);
+  const UsageReport usage = scheduler_.Usage(metrics_.per_queue);
+  Snapshot snapshot = SnapshotFor(caller, Readers(access_, metrics_.group), scheduler_.Status(), usage);
   snapshot.process = UsageOf(snapshot.status.pid);
   char host[HOST_NAME_MAX + 1] = "";
   if (gethostname(host, sizeof host - 1) == 0) snapshot.host = host;

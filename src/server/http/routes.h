@@ -53,6 +53,7 @@ class Routes {
   struct Metrics {
     bool only = false;           // nothing else is answered
     std::optional<gid_t> group;  // its members see all users
+    bool per_queue = false;      // there are series of single queues
   };
   Routes(SchedulerClient& scheduler, const AccessRules& access, const Metrics& metrics)
       : scheduler_(scheduler), access_(access), metrics_(metrics) {}

@@ -28,9 +28,10 @@ class FakeScheduler final : public SchedulerClient {
     status.at_a_time = 2;
     return status;
   }
-  UsageReport Usage() override {
+  UsageReport Usage(bool with_queues) override {
     if (gone) throw std::runtime_error("the server is gone");
-    return {usage, {}};
+    asked_for_queues = with_queues;
+    return {usage, {}, {}};
   }
   ipc::Reply SetHints(const ipc::SetHints& request) override { return hints.push_back(request), reply; }
   ipc::Reply SetConfig(const ipc::SetConfig& request) override { return configs.push_back(request), reply; }
@@ -43,6 +44,7 @@ class FakeScheduler final : public SchedulerClient {
   size_t changes() const { return hints.size() + configs.size() + policies.size() + windows.size(); }
 
   bool gone = false;
+  bool asked_for_queues = false;
   std::vector<ipc::QueueInfo> queues;
   std::vector<ipc::Usage> usage;
   ipc::Reply reply{};
@@ -320,6 +322,14 @@ TEST_F(RoutesTest, metrics_are_for_known_users_and_say_so_when_the_server_is_gon
   EXPECT_TRUE(answer.text.ends_with("# EOF\n"));
   scheduler_.gone = true;
   EXPECT_EQ(routes_.Handle(request, kUser).status, 503u);
+}
+
+TEST_F(RoutesTest, single_queues_are_asked_for_only_where_the_operator_wants_them) {
+  routes_.Handle({.method = "GET", .path = "/metrics"}, kAdmin);
+  EXPECT_FALSE(scheduler_.asked_for_queues);
+  Routes routes(scheduler_, access_, {.per_queue = true});
+  routes.Handle({.method = "GET", .path = "/metrics"}, kAdmin);
+  EXPECT_TRUE(scheduler_.asked_for_queues);
 }
 
 TEST_F(RoutesTest, where_only_metrics_are_served_nothing_can_be_changed_or_listed) {

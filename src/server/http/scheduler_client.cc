@@ -86,10 +86,13 @@ std::vector<ipc::QueueInfo> SocketClient::List() {
   return queues;
 }
 
-UsageReport SocketClient::Usage() {
+UsageReport SocketClient::Usage(bool with_queues) {
   UsageReport report;
-  ForEachAnswer(ipc::GetUsage{}, [&](const ipc::Packet& packet) {
+  ipc::GetUsage request{};
+  request.queues = with_queues;
+  ForEachAnswer(request, [&](const ipc::Packet& packet) {
     AddIfA(packet, report.accounts);
+    AddIfA(packet, report.queues);
     AddIfA(packet, report.tenants);
   });
   return report;

@@ -12,6 +12,7 @@ namespace xsched::server::http {
 // What users and processes have had of the devices, and their tenants.
 struct UsageReport {
   std::vector<ipc::Usage> accounts;
+  std::vector<ipc::QueueRequests> queues;  // only if they are asked for
   std::vector<ipc::Tenant> tenants;
 };
 
@@ -22,7 +23,7 @@ class SchedulerClient {
 
   virtual std::vector<ipc::QueueInfo> List() = 0;
   virtual ipc::Status Status() = 0;
-  virtual UsageReport Usage() = 0;
+  virtual UsageReport Usage(bool with_queues) = 0;
   virtual ipc::Reply SetHints(const ipc::SetHints& request) = 0;
   virtual ipc::Reply SetConfig(const ipc::SetConfig& request) = 0;
   virtual ipc::Reply SetPolicy(const ipc::SetPolicy& request) = 0;
@@ -36,7 +37,7 @@ class SocketClient final : public SchedulerClient {
 
   std::vector<ipc::QueueInfo> List() override;
   ipc::Status Status() override;
-  UsageReport Usage() override;
+  UsageReport Usage(bool with_queues) override;
   ipc::Reply SetHints(const ipc::SetHints& request) override { return Answer(request); }
   ipc::Reply SetConfig(const ipc::SetConfig& request) override { return Answer(request); }
   ipc::Reply SetPolicy(const ipc::SetPolicy& request) override { return Answer(request); }

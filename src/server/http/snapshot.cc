@@ -1,6 +1,7 @@
 #include "server/http/snapshot.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -97,7 +98,8 @@ bool Readers::SeesAll(const Peer& reader) const {
 }
 
 Snapshot SnapshotFor(const Peer& reader, const Readers& readers, const ipc::Status& status,
-                     const std::vector<ipc::Usage>& accounts, const std::vector<ipc::Tenant>& tenants) {
+                     const UsageReport& report) {
+  const auto& [accounts, queues, tenants] = report;
   Snapshot snapshot;
   snapshot.status = status;
   Index index;
@@ -115,6 +117,8 @@ Snapshot SnapshotFor(const Peer& reader, const Readers& readers, const ipc::Stat
       ++snapshot.processes_left_out;
     }
   }
+  std::ranges::copy_if(queues, std::back_inserter(snapshot.queues),
+                       [&](const ipc::QueueRequests& queue) { return readers.Sees(reader, queue.uid); });
   if (readers.SeesAll(reader)) snapshot.devices = Devices(snapshot.users, accounts);
   const std::string own = kUserTenantPrefix + std::to_string(reader.uid);
   for (const ipc::Tenant& tenant : tenants) {

@@ -13,6 +13,7 @@
 
 #include "ipc/messages.h"
 #include "server/access.h"
+#include "server/http/scheduler_client.h"
 #include "server/process_state.h"
 
 namespace xsched::server::http {
@@ -50,12 +51,14 @@ struct Snapshot {
   std::vector<Row> users;
   std::vector<Row> processes;
   uint64_t processes_left_out = 0;
+  // None unless the operator wants them: there is a series for each.
+  std::vector<ipc::QueueRequests> queues;
   // All of them if the reader sees all users; otherwise the one that is the reader alone, if there is one.
   std::vector<ipc::Tenant> tenants;
 };
 
-// Of all `accounts` and `tenants` that the server has sent, what the reader may see.
+// Of all that the server has sent, what the reader may see.
 Snapshot SnapshotFor(const Peer& reader, const Readers& readers, const ipc::Status& status,
-                     const std::vector<ipc::Usage>& accounts, const std::vector<ipc::Tenant>& tenants);
+                     const UsageReport& report);
 
 }  // namespace xsched::server::http

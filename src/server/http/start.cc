@@ -61,6 +61,7 @@ Program StartHttp(const Options& options, const Address& address, Serve what, co
   std::vector<std::string> words = {"xserver-http", "--socket", socket};
   AddIfSet("--admin-group", options.admin_group, words);
   AddIfSet("--metrics-group", options.metrics_group, words);
+  if (options.metrics_per_queue) words.emplace_back("--metrics-per-queue");
   if (what == Serve::kMetricsOnly) words.emplace_back("--metrics-only");
   const std::string by_hand = CommandByHand(words, address);
   words.insert(words.end(), {"--listen-fd", std::to_string(kListenFd)});

@@ -225,7 +225,7 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
   const auto id = static_cast<uint64_t>(queue.id);
   const sched::QueueStats stats = reader_.StatsOf(queue, now);
   const QueueTrack::Reading reading = reader_.Read(queue, stats, now);
-  UsageMeter::Settle(queue, stats);
+  parts_.usage.Remove(queue, stats);
   ProcessSink of_process(*this, queue.id, now);
   processes_.Gone(queue, now, of_process);
   if (history_.Gone(queue.id, reading, now))

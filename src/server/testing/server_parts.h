@@ -182,7 +182,7 @@ class ServerParts : public ::testing::Test {
   AuditLog audit_{"", subordinates_};
   Handshake handshake_{connections_, agents_, process_facts_, tenants_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
-  UsageMeter usage_;
+  UsageMeter usage_{subordinates_};
   Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_, work_, subordinates_},
                          now_};
   Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_,
