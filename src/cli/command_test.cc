@@ -475,6 +475,7 @@ TEST_F(Command, config_leaves_the_file_alone_when_a_server_would_not_take_it) {
                                                         {"admin_group", "no-such"},
                                                         {"metrics_group", "no-such"},
                                                         {"metrics_per_queue", "yes"},
+                                                        {"history", "300000"},
                                                         {"tenants", "/no/such"},
                                                         {"tenants", "relative"},
                                                         {"socket", "relative"},

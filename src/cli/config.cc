@@ -37,9 +37,10 @@ using nlohmann::json;
 
 // xserver(8) explains them.
 std::vector<std::string> Keys() {
-  return {"socket",       "mode",    "group",         "admin_group",      "policy",
-          "timeslice_us", "k",       "grace_us",      "process_grace_us", "idle_exit",
-          "log_level",    "metrics", "metrics_per_queue", "metrics_group", "tenants"};
+  return {"socket",       "mode",      "group",    "admin_group",       "policy",
+          "timeslice_us", "k",         "grace_us", "process_grace_us",  "idle_exit",
+          "history",      "log_level", "metrics",  "metrics_per_queue", "metrics_group",
+          "tenants"};
 }
 
 struct ConfigOptions {
@@ -160,7 +161,7 @@ json ValueOf(const std::string& key, const std::string& text) {
     return text == "true";
   }
   if (key != "timeslice_us" && key != "k" && key != "grace_us" && key != "process_grace_us" &&
-      key != "idle_exit")
+      key != "idle_exit" && key != "history")
     return text;
   int64_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -311,7 +311,8 @@ TEST_F(Lifecycle, a_wrong_value_of_an_option_is_wrong_usage) {
                                           {"--k", "0"},          {"--timeslice-us", "1"},
                                           {"--metrics", "abc"},  {"--grace-us", "-1"},
                                           {"--idle-exit", "-1"}, {"--by", "color"},
-                                          {"--no-such-option"},  {"--process-grace-us", "-1"}};
+                                          {"--no-such-option"},  {"--process-grace-us", "-1"},
+                                          {"--history", "-1"}};
   for (std::vector<std::string> arguments : bad) {
     const std::string value = arguments.back();
     arguments.emplace_back("--user");

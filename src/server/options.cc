@@ -51,6 +51,11 @@ size_t AtATime(int64_t value) {
     throw std::runtime_error(fmt::format("k must be from 1 to {}", sched::kMostAtATime));
   return static_cast<size_t>(value);
 }
+size_t HistoryOfUser(int64_t events) {
+  if (events < 0 || events > int64_t{kMaxHistory})
+    throw std::runtime_error(fmt::format("history must be from 0 to {}", kMaxHistory));
+  return static_cast<size_t>(events);
+}
 Duration IdleExit(int64_t seconds) {
   if (seconds < 0 || seconds > 1'000'000) throw std::runtime_error("idle_exit must be from 0 to 1000000 s");
   return std::chrono::seconds(seconds);
@@ -119,6 +124,8 @@ void Apply(const json& config, Options& options) {
       options.grace = Grace("grace_us", NumberOf(key, value));
     } else if (key == "process_grace_us") {
       options.process_grace = Grace("process_grace_us", NumberOf(key, value));
+    } else if (key == "history") {
+      options.history = HistoryOfUser(NumberOf(key, value));
     } else if (key == "idle_exit") {
       options.idle_exit = IdleExit(NumberOf(key, value));
     } else if (key == "metrics") {
@@ -219,6 +226,7 @@ Options ParseOptions(int argc, char** argv) {
   std::optional<int64_t> at_a_time;
   std::optional<int64_t> grace_us;
   std::optional<int64_t> process_grace_us;
+  std::optional<int64_t> history;
   std::optional<int64_t> idle_exit_s;
   std::string socket;
   std::string group;
@@ -280,6 +288,11 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option(
       "--tenants", tenants,
       fmt::format("file that says who has which share and rights (TOML; with --system {})", kTenantsPath));
+  app.add_option(
+      "--history", history,
+      fmt::format("how many bursts, holds and waits of each user are remembered for xsched explain "
+                  "and --last (0: none, to {}; default {})",
+                  kMaxHistory, kMaxHistoryOfUser));
   app.add_option("--idle-exit", idle_exit_s,
                  "exit after so many seconds without a client (0 to 1000000; default: never)");
   app.add_option("--ready-fd", options.ready_fd, "write a byte to this descriptor when listening");
@@ -307,6 +320,7 @@ Options ParseOptions(int argc, char** argv) {
     if (at_a_time) options.at_a_time = AtATime(*at_a_time);
     if (grace_us) options.grace = Grace("grace_us", *grace_us);
     if (process_grace_us) options.process_grace = Grace("process_grace_us", *process_grace_us);
+    if (history) options.history = HistoryOfUser(*history);
     if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
     if (!tenants.empty()) {
       options.tenants = tenants;

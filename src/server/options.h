@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "sched/core/scheduler.h"
 #include "server/http/address.h"
+#include "server/limits.h"
 
 namespace xsched::server {
 
@@ -24,6 +25,7 @@ struct Options {
   size_t at_a_time = 1;
   Duration grace = sched::SchedulerConfig{}.grace;
   Duration process_grace = sched::SchedulerConfig{}.process_grace;
+  size_t history = kMaxHistoryOfUser;  // events of each user that are remembered (recording/history.h)
   std::optional<Duration> idle_exit;
   int ready_fd = -1;
   std::optional<int> http_port;          // XSched 1.2's interface, on 127.0.0.1 only

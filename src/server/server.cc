@@ -71,7 +71,7 @@ Server::Server(const Options& options, Listener& listener, const Surroundings& s
       process_watch_(agents_, queues_, wakes_, scheduler_, surroundings.is_stopped),
       usage_(subordinates_),
       recordings_({connections_, agents_, queues_, scheduler_, access_, usage_, work_, subordinates_},
-                  clock_()),
+                  clock_(), {.of_user = options.history}),
       tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_, work_,
               tenants_, audit_},
              clock_()),

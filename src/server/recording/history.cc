@@ -30,6 +30,7 @@ class History::Sink final : public RecordSink {
 
 void History::See(sched::QueueId id, uid_t uid, bool reports, const QueueTrack::Reading& reading,
                   TimePoint now) noexcept try {
+  if (!is_kept()) return;
   const auto key = static_cast<uint64_t>(id);
   auto found = queues_.find(key);
   if (!reports) {

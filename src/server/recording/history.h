@@ -35,7 +35,7 @@ class History {
                              ipc::RecordedTurn, ipc::RecordedMemory>;
 
   struct Limits {
-    size_t of_user = kMaxHistoryOfUser;  // events
+    size_t of_user = kMaxHistoryOfUser;  // events; 0: nothing is remembered
     size_t of_all = kMaxHistory;
     size_t gone_of_user = kMaxGoneInHistory;  // queues
   };
@@ -100,6 +100,8 @@ class History {
   // From when on everything is remembered of the user.
   TimePoint RemembersSince(uid_t uid) const;
 
+  // False: nothing is remembered, and so nothing has to be read for it.
+  bool is_kept() const { return limits_.of_user != 0; }
   TimePoint began() const { return began_; }
   // Of how many users there is anything.
   size_t known_users() const { return users_.size(); }

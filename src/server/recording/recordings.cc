@@ -365,13 +365,14 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
   const auto id = static_cast<uint64_t>(queue.id);
   const std::optional<sched::QueueStats> stats = parts_.scheduler.Stats(queue.id, now);
   if (!stats) return;  // the scheduler had no memory for it, so it runs unscheduled
-  const QueueTrack::Reading reading = reader_.Read(queue, *stats, now);
   parts_.usage.See(queue, *stats, now);
-  ProcessSink of_process(*this, queue.id, now);
-  processes_.See(queue, *stats, now, of_process);
+  auto watched = watched_.find(id);
+  if (watched == watched_.end() && !history_.is_kept()) return;
+  const QueueTrack::Reading reading = reader_.Read(queue, *stats, now);
   history_.See(queue.id, queue.agent->connection.peer.uid, queue.words.tracked() || queue.words.held(),
                reading, now);
-  auto watched = watched_.find(id);
+  ProcessSink of_process(*this, queue.id, now);
+  processes_.See(queue, *stats, now, of_process);
   if (watched == watched_.end()) return;
   looked_at_ -= watched->second.is_looked_at();
   watched->second.busy = reading.busy();

@@ -55,8 +55,8 @@ class Recordings final : QueueWatcher {
     WorkBudget& work;
     const SubordinateUsers& subordinates;
   };
-  Recordings(const Parts& parts, TimePoint now)
-      : parts_(parts), reader_(parts.scheduler), history_(now, parts.subordinates) {
+  Recordings(const Parts& parts, TimePoint now, const History::Limits& history = {})
+      : parts_(parts), reader_(parts.scheduler), history_(now, history, parts.subordinates) {
     parts_.queues.SetWatcher(this);
   }
   ~Recordings() { parts_.queues.SetWatcher(nullptr); }

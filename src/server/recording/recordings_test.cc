@@ -23,6 +23,8 @@ constexpr uint16_t kReportsBursts = 5;
 
 class RecordingsTest : public ServerParts {
  protected:
+  explicit RecordingsTest(const History::Limits& history = {}) : ServerParts({}, {}, history) {}
+
   // What the server does after its events.
   void Round() {
     work_.BeginRound();
@@ -393,6 +395,8 @@ TEST_F(RecordingsTest, a_job_is_recorded_with_the_processes_that_join_it_later_a
 
 class LastTest : public RecordingsTest {
  protected:
+  explicit LastTest(const History::Limits& history = {}) : RecordingsTest(history) {}
+
   // The queue of theirs_ holds that of mine_ for so long.
   void Hold(Duration time, uint32_t index = 0) {
     Submit(theirs_, 1);
@@ -485,6 +489,29 @@ TEST_F(LastTest, what_was_is_told_although_nobody_recorded_it) {
   EXPECT_EQ(answer.reply->result, kXSchedSuccess);
   EXPECT_EQ(answer.reply->count, 10u) << "so many milliseconds has the server been there";
   EXPECT_FALSE(recordings_.IsRecording(*admin_.connection));
+}
+
+class WithoutHistoryTest : public LastTest {
+ protected:
+  WithoutHistoryTest() : LastTest({.of_user = 0}) {}
+};
+
+TEST_F(WithoutHistoryTest, nothing_is_told_and_no_time_is_covered) {
+  Hold(6ms);
+  ASSERT_TRUE(AskForLast(admin_, 1s));
+  const Answer answer = ReadLast(admin_);
+  EXPECT_EQ(answer.holds.size() + answer.bursts.size(), 0u);
+  ASSERT_TRUE(answer.reply);
+  EXPECT_EQ(answer.reply->result, kXSchedSuccess);
+  EXPECT_EQ(answer.reply->count, 0u);
+}
+
+TEST_F(WithoutHistoryTest, a_recording_has_the_same_as_with_it) {
+  ASSERT_EQ(Record(admin_).result, kXSchedSuccess);
+  Hold(6ms);
+  const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
+  ASSERT_TRUE(hold);
+  EXPECT_EQ(hold->span_ns, 7'000'000u);
 }
 
 TEST_F(LastTest, times_count_from_the_beginning_of_the_asked_time) {

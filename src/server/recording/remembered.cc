@@ -32,7 +32,7 @@ Remembered::Remembered(const Parts& parts, const Peer& tool, TimePoint since, Ti
     : parts_(parts), tool_(tool), since_(since) {
   const History& history = parts_.history;
   readers_ = history.Read(since, [&](uid_t uid) { return MaySee(uid); });
-  TimePoint covered_since = std::max(since, history.began());
+  TimePoint covered_since = history.is_kept() ? std::max(since, history.began()) : now;
   for (const History::Reader& reader : readers_)
     covered_since = std::max(covered_since, history.RemembersSince(reader.uid()));
   covered_ms_ = static_cast<uint32_t>(

@@ -75,8 +75,9 @@ inline constexpr uid_t kServerUser = 500;
 
 class ServerParts : public ::testing::Test {
  protected:
-  explicit ServerParts(const sched::SchedulerConfig& config = {}, const SubordinateUsers& subordinates = {})
-      : subordinates_(subordinates), scheduler_(config) {
+  explicit ServerParts(const sched::SchedulerConfig& config = {}, const SubordinateUsers& subordinates = {},
+                       const History::Limits& history = {})
+      : subordinates_(subordinates), history_(history), scheduler_(config) {
     scheduler_.SetPolicy(*sched::FindPolicy(kPolicyHighestPriorityFirst));
     TenantRules rules;
     rules.others.max_priority = PRIORITY_MAX;  // tests of priorities need no administrator
@@ -160,6 +161,7 @@ class ServerParts : public ::testing::Test {
   EventLoop loop_;
   SegmentGuard guard_;
   const SubordinateUsers subordinates_;
+  const History::Limits history_;
   Quotas quotas_{kMaxConnectionsOfUser, subordinates_};
   WorkBudget work_{subordinates_};
   Bells bells_{loop_};
@@ -183,8 +185,8 @@ class ServerParts : public ::testing::Test {
   Handshake handshake_{connections_, agents_, process_facts_, tenants_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
   UsageMeter usage_{subordinates_};
-  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_, work_, subordinates_},
-                         now_};
+  Recordings recordings_{
+      {connections_, agents_, queues_, scheduler_, access_, usage_, work_, subordinates_}, now_, history_};
   Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_,
                 work_, tenants_, audit_},
                now_};
