@@ -17,7 +17,7 @@ DASHBOARD = HERE.parent / "grafana/xsched.json"
 RULES = HERE / "xsched.rules.yml"
 RULES_TEST = HERE / "xsched.rules_test.yml"
 OF_TARGET = {"instance", "job"}  # Prometheus adds them
-OF_ONE_MACHINE = {"pid", "client"}  # another machine has the same for something else
+OF_ONE_MACHINE = {"pid", "client", "queue"}  # another machine has the same for something else
 
 
 def known_metrics():
