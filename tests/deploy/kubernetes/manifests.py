@@ -35,11 +35,13 @@ SINCE = {"DeviceClass": "1.34", "ResourceClaim": "1.34", "ResourceClaimTemplate"
 OFFERS = {
     "shares": {
         "folder": "base", "container": "devices", "kubelet": {"/var/lib/kubelet/device-plugins"}, "token": ["pods"],
+        "registers_in": "/var/lib/kubelet/device-plugins",
         "rules": {("pods", "list"), ("priorityclasses", "list")},
     },
     "claims": {
         "folder": "claims", "container": "claims", "token": ["claims", "pods"],
         "kubelet": {"/var/lib/kubelet/plugins/gpu.xsched.org", "/var/lib/kubelet/plugins_registry"},
+        "registers_in": "/var/lib/kubelet/plugins_registry",
         "rules": {("pods", "list"), ("priorityclasses", "list"), ("resourceclaims", "get"), ("nodes", "get"), ("resourceslices", "list"),
                   ("resourceslices", "create"), ("resourceslices", "update"), ("resourceslices", "delete")},
     },
@@ -92,6 +94,9 @@ def check_rights(objects, offer):
     check(spec["automountServiceAccountToken"] is False and not spec.get("hostNetwork") and not spec.get("hostIPC"), "no token by default, no network")
     volumes = {volume["name"]: volume["hostPath"]["path"] for volume in spec["volumes"] if "hostPath" in volume}
     check(set(volumes.values()) == MACHINE_FOLDERS | offer["kubelet"], f"the machine's folders: {volumes}")
+    types = {volume["hostPath"]["path"]: volume["hostPath"]["type"] for volume in spec["volumes"] if "hostPath" in volume}
+    required = {path for path, kind in types.items() if kind == "Directory"}
+    check(required == {"/dev", offer["registers_in"]}, f"the pod does not start without these: {required}")
     for container in spec["initContainers"] + spec["containers"]:
         context = container["securityContext"]
         check(context["readOnlyRootFilesystem"] and not context["allowPrivilegeEscalation"] and context["capabilities"] == {"drop": ["ALL"]}
