@@ -85,8 +85,9 @@ PodTable::Known PodTable::Ask(Known known) const {
       !has_ended_ &&
       ReadList(api_, "/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D" + options_.node,
                ReadPods, known.pods, known.problems);
-  if (is_read) ReadStaticPods(known);
-  if (is_read && options_.reads_claims) ReadClaims(known);
+  if (!is_read || has_ended_) return known;
+  ReadStaticPods(known);
+  if (options_.reads_claims) ReadClaims(known);
   return known;
 }
 

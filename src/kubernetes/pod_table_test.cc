@@ -85,17 +85,17 @@ class KubernetesPodTable : public ::testing::Test {
 TEST_F(KubernetesPodTable, an_api_server_that_does_not_answer_holds_nobody_up) {
   constexpr Duration kHeldUp = std::chrono::seconds(2);
   api_.PutPod(PodJson(kPod, "-5"));
-  api_.HoldAnswers(true);
+  api_.HoldAnswers("GET ");
   PodTable table(Options());
   TimePoint begin = MonotonicClock::now();
   EXPECT_EQ(table.Find(kPod), std::nullopt);
   ASSERT_TRUE(IsRequestedMoreThan(kReadsClasses, 0));
   EXPECT_EQ(table.Find(kPod), std::nullopt);
   EXPECT_LT(MonotonicClock::now() - begin, kHeldUp);
-  api_.HoldAnswers(false);
+  api_.ReleaseAnswers();
   ASSERT_TRUE(BecomesPriority(table, kPod, -5));
 
-  api_.HoldAnswers(true);
+  api_.HoldAnswers("GET ");
   const int before = api_.Count("GET ");
   ASSERT_TRUE(Becomes(table, kPod, [&](const auto&) { return api_.Count("GET ") > before; }));
   begin = MonotonicClock::now();
@@ -103,7 +103,7 @@ TEST_F(KubernetesPodTable, an_api_server_that_does_not_answer_holds_nobody_up) {
   EXPECT_EQ(table.Find(kPod)->priority, -5) << "what was known stays";
   EXPECT_EQ(table.Find(kOtherPod), std::nullopt);
   EXPECT_LT(MonotonicClock::now() - begin, kHeldUp);
-  api_.HoldAnswers(false);
+  api_.ReleaseAnswers();
 }
 
 TEST_F(KubernetesPodTable, nobody_is_asked_before_a_pod_is_wanted) {
@@ -177,6 +177,32 @@ TEST_F(KubernetesPodTable,
   kubelet = std::make_unique<testing::FakePodResources>(PodResources());
   EXPECT_TRUE(Becomes(table, kStaticPod, [](const auto& found) { return !found; }))
       << "the new one does not list it";
+}
+
+// When the end begins is not to be seen from outside, so the API server's answer comes later and later. It
+// still comes before the table gives up.
+TEST_F(KubernetesPodTable, a_table_that_ends_does_not_ask_the_kubelet_any_more) {
+  testing::FakePodResources kubelet(PodResources());
+  api_.PutPod(MirrorPod("-5"));
+  const auto is_asked_at_the_end = [&](Duration delay) {
+    const int lists = kubelet.lists();
+    const int before = api_.Count(kReadsPods);
+    api_.HoldAnswers(kReadsPods);
+    auto table = std::make_unique<PodTable>(Options());
+    table->Find(kStaticPod);
+    EXPECT_TRUE(IsRequestedMoreThan(kReadsPods, before));
+    auto ending = std::async(std::launch::async, [&] { table.reset(); });
+    SleepFor(delay);
+    api_.ReleaseAnswers();
+    ending.wait();
+    return kubelet.lists() > lists;
+  };
+  constexpr Duration kLongest = std::chrono::seconds(2);
+  Duration delay = std::chrono::milliseconds(10);
+  while (is_asked_at_the_end(delay)) {
+    delay *= 2;
+    ASSERT_LT(delay, kLongest);
+  }
 }
 
 TEST_F(KubernetesPodTable, a_claim_is_read_once_when_it_is_allocated) {

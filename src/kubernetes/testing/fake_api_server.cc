@@ -69,7 +69,7 @@ FakeApiServer::FakeApiServer(const std::string& account) {
 }
 
 FakeApiServer::~FakeApiServer() {
-  HoldAnswers(false);
+  ReleaseAnswers();
   shutdown(listener_.get(), SHUT_RDWR);
   server_.join();
 }
@@ -117,9 +117,14 @@ void FakeApiServer::RemovePods() {
   pods_.clear();
 }
 
-void FakeApiServer::HoldAnswers(bool holds) {
+void FakeApiServer::HoldAnswers(const std::string& begin) {
   const std::scoped_lock lock(mutex_);
-  holds_answers_ = holds;
+  held_ = begin;
+}
+
+void FakeApiServer::ReleaseAnswers() {
+  const std::scoped_lock lock(mutex_);
+  held_.reset();
   changed_.notify_all();
 }
 
@@ -185,9 +190,10 @@ FakeApiServer::Answer FakeApiServer::Fault(const Request& request, const std::st
 
 FakeApiServer::Answer FakeApiServer::AnswerTo(const Request& request) {
   std::unique_lock lock(mutex_);
-  requests_.push_back(request.method + " " + request.path);
+  const std::string line = request.method + " " + request.path;
+  requests_.push_back(line);
   changed_.notify_all();
-  changed_.wait(lock, [this] { return !holds_answers_; });
+  changed_.wait(lock, [&] { return !held_ || !line.starts_with(*held_); });
   if (is_down_) return {kUnavailable, {{"kind", "Status"}, {"code", kUnavailable}}};
   auto header = [&](const char* name) {
     const auto found = request.headers.find(name);

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,8 +44,9 @@ class FakeApiServer {
   // `pod`: as the API has it; its uid is its identity.
   void PutPod(nlohmann::json pod);
   void RemovePods();
-  // While it holds answers back, requests come and wait.
-  void HoldAnswers(bool holds);
+  // Requests whose line begins so come and wait, until all answers are released.
+  void HoldAnswers(const std::string& begin);
+  void ReleaseAnswers();
   // As a kubelet does that starts.
   void RemoveSlices();
 
@@ -91,7 +93,7 @@ class FakeApiServer {
   bool is_down_ = false;
   bool serves_claims_ = true;
   std::string node_uid_ = kNodeUid;
-  bool holds_answers_ = false;
+  std::optional<std::string> held_;  // what the lines of requests that wait begin with
   int version_ = 0;
   std::map<std::string, nlohmann::json> slices_;  // by name
   std::map<std::string, nlohmann::json> claims_;  // by path
