@@ -91,17 +91,23 @@ PodTable::Known PodTable::Ask(Known known) const {
   return known;
 }
 
-// The kubelet is asked only if the API server has mirror pods. While it does not answer, those that it has
-// listed count.
+// The kubelet is asked only if the API server has mirror pods.
 void PodTable::ReadStaticPods(Known& known) const {
-  if (!HasMirrorPods(known.pods)) return;
-  if (Result<v1::ListPodResourcesResponse> list = ListPodResources(options_.pod_resources)) {
-    known.listed.clear();
-    for (const v1::PodResources& pod : list->pod_resources()) known.listed.insert(NameOf(pod));
-  } else {
+  if (HasMirrorPods(known.pods)) ConfirmMirrors(known);
+  AddStaticPods(known.pods, known.confirmed);
+}
+
+// While the kubelet does not answer, the mirror pods that it has confirmed count. A name that it has listed
+// is not enough: an ordinary pod may have had it.
+void PodTable::ConfirmMirrors(Known& known) const {
+  Result<v1::ListPodResourcesResponse> list = ListPodResources(options_.pod_resources);
+  if (!list) {
     known.problems.push_back(fmt::format("static pods are not known: {}", list.error().text()));
+    return;
   }
-  AddStaticPods(known.pods, known.listed);
+  std::set<std::string> listed;
+  for (const v1::PodResources& pod : list->pod_resources()) listed.insert(NameOf(pod));
+  known.confirmed = ConfirmedMirrors(known.pods, listed);
 }
 
 // A claim does not change while a pod has it.

@@ -37,7 +37,7 @@ class PodTable {
   struct Known {
     Pods pods;
     ClassPriorities classes;
-    std::set<std::string> listed;                       // by the kubelet: names of pods
+    MirrorNames confirmed;                              // by the kubelet
     std::map<std::string, std::optional<int>> claimed;  // by uid of the pod: what its claims ask for
     std::vector<std::string> problems;                  // of the last time
   };
@@ -49,6 +49,7 @@ class PodTable {
   // On a thread of its own. Returns `known` with what is better.
   Known Ask(Known known) const;
   void ReadStaticPods(Known& known) const;
+  void ConfirmMirrors(Known& known) const;
   void ReadClaims(Known& known) const;
   std::optional<std::optional<int>> ClaimedBy(const Pod& pod, std::vector<std::string>& problems) const;
   bool IsDue(TimePoint now) const;

@@ -179,6 +179,42 @@ TEST_F(KubernetesPodTable,
       << "the new one does not list it";
 }
 
+// It was a pod like any other, with the name that the imitation has now.
+TEST_F(KubernetesPodTable, a_name_that_the_kubelet_has_listed_before_makes_no_mirror_pod_while_it_is_away) {
+  auto kubelet = std::make_unique<testing::FakePodResources>(PodResources());
+  kubelet->AddPod("lab", "pod");
+  kubelet->AddPod("lab", "imitation");
+  api_.PutPod(MirrorPod("-5"));
+  PodTable table(Options());
+  ASSERT_TRUE(BecomesPriority(table, kStaticPod, -5));
+  kubelet.reset();
+  json imitation = MirrorPod("-255");
+  imitation["metadata"]["uid"] = kOtherPod;
+  imitation["metadata"]["name"] = "imitation";
+  api_.PutPod(imitation);
+  api_.PutPod(PodJson(kPod, "-7"));
+  ASSERT_TRUE(BecomesPriority(table, kPod, -7));
+  EXPECT_EQ(table.Find(kStaticPod)->priority, -5);
+}
+
+TEST_F(KubernetesPodTable, a_mirror_pod_that_went_and_came_back_waits_for_the_kubelet) {
+  auto kubelet = std::make_unique<testing::FakePodResources>(PodResources());
+  kubelet->AddPod("lab", "pod");
+  api_.PutPod(MirrorPod("-5"));
+  PodTable table(Options());
+  ASSERT_TRUE(BecomesPriority(table, kStaticPod, -5));
+  kubelet.reset();
+  api_.RemovePods();
+  ASSERT_TRUE(Becomes(table, kStaticPod, [](const auto& found) { return !found; }));
+  api_.PutPod(MirrorPod("-6"));
+  api_.PutPod(PodJson(kPod, "-7"));
+  ASSERT_TRUE(BecomesPriority(table, kPod, -7));
+  EXPECT_EQ(table.Find(kStaticPod), std::nullopt) << "it may be another one's";
+  kubelet = std::make_unique<testing::FakePodResources>(PodResources());
+  kubelet->AddPod("lab", "pod");
+  EXPECT_TRUE(BecomesPriority(table, kStaticPod, -6));
+}
+
 // When the end begins is not to be seen from outside, so the API server's answer comes later and later. It
 // still comes before the table gives up.
 TEST_F(KubernetesPodTable, a_table_that_ends_does_not_ask_the_kubelet_any_more) {

@@ -97,17 +97,30 @@ Result<Pods> ReadPods(std::string_view text) {
   return pods;
 }
 
-// A pod that has the uid itself takes precedence.
-void AddStaticPods(Pods& pods, const std::set<std::string>& listed) {
-  Pods of_node;
-  for (const auto& [uid, pod] : pods) {
-    if (!pod.mirrored.empty() && listed.contains(pod.name)) of_node.emplace(pod.mirrored, pod);
-  }
-  pods.merge(of_node);
-}
-
 bool HasMirrorPods(const Pods& pods) {
   return std::ranges::any_of(pods, [](const auto& entry) { return !entry.second.mirrored.empty(); });
+}
+
+MirrorNames ConfirmedMirrors(const Pods& pods, const std::set<std::string>& listed) {
+  MirrorNames names;
+  std::set<std::string> disputed;
+  for (const auto& [uid, pod] : pods) {
+    if (pod.mirrored.empty() || !listed.contains(pod.name)) continue;
+    if (!names.emplace(pod.mirrored, pod.name).second) disputed.insert(pod.mirrored);
+  }
+  for (const std::string& uid : disputed) names.erase(uid);
+  return names;
+}
+
+// A pod that has the uid itself takes precedence.
+void AddStaticPods(Pods& pods, MirrorNames& confirmed) {
+  Pods of_node;
+  for (const auto& [uid, pod] : pods) {
+    const auto mirror = confirmed.find(pod.mirrored);
+    if (mirror != confirmed.end() && mirror->second == pod.name) of_node.emplace(pod.mirrored, pod);
+  }
+  std::erase_if(confirmed, [&](const auto& entry) { return !of_node.contains(entry.first); });
+  pods.merge(of_node);
 }
 
 Result<ClassPriorities> ReadPriorityClasses(std::string_view text) {

@@ -45,11 +45,16 @@ using ClassPriorities = std::map<std::string, std::string>;  // the annotations 
 Result<Pods> ReadPods(std::string_view text);
 Result<ClassPriorities> ReadPriorityClasses(std::string_view text);
 
-// Adds static pods, by the uid that they have on this node: their mirror pods have another one. The API
-// server says what a pod may have. The kubelet only confirms that a pod of this name runs on its node: it
-// lists no imitation of a mirror pod. `listed`: the names of the kubelet's pods.
-void AddStaticPods(Pods& pods, const std::set<std::string>& listed);
+// By the uid that static pods have on this node: the names of their mirror pods.
+using MirrorNames = std::map<std::string, std::string>;
+
 bool HasMirrorPods(const Pods& pods);
+// The mirror pods that the kubelet confirms: it lists no imitation of one. `listed`: the names of its pods.
+// Where several claim one static pod, none counts.
+MirrorNames ConfirmedMirrors(const Pods& pods, const std::set<std::string>& listed);
+// Adds static pods by the uid that they have on this node: their mirror pods have another one. The API server
+// says what they may have. Those without their mirror pod are taken out of `confirmed`.
+void AddStaticPods(Pods& pods, MirrorNames& confirmed);
 
 struct PodPriority {
   std::optional<int> priority;  // nullopt: nobody has said anything

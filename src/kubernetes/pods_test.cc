@@ -137,17 +137,41 @@ TEST(KubernetesPods, a_mirror_pod_names_the_uid_of_its_static_pod) {
 TEST(KubernetesPods, a_static_pod_is_known_by_its_uid_on_the_node_if_the_kubelet_lists_its_name) {
   Pods pods = {{"u", {.name = "lab/serve-node-1", .asked = "7", .mirrored = "hash"}},
                {"v", {.name = "lab/imitation", .asked = "255", .mirrored = "other"}}};
-  AddStaticPods(pods, {"lab/serve-node-1", "lab/another"});
+  MirrorNames confirmed = ConfirmedMirrors(pods, {"lab/serve-node-1", "lab/another"});
+  AddStaticPods(pods, confirmed);
   ASSERT_TRUE(pods.contains("hash"));
   EXPECT_EQ(pods.at("hash").name, "lab/serve-node-1");
   EXPECT_EQ(pods.at("hash").asked, "7");
   EXPECT_FALSE(pods.contains("other"));
 }
 
+TEST(KubernetesPods, of_several_mirror_pods_that_claim_one_static_pod_none_counts) {
+  const Pods pods = {{"u", {.name = "lab/a", .mirrored = "hash"}},
+                     {"v", {.name = "lab/b", .mirrored = "hash"}},
+                     {"w", {.name = "lab/c", .mirrored = "hash"}},
+                     {"x", {.name = "lab/d", .mirrored = "other"}}};
+  EXPECT_EQ(ConfirmedMirrors(pods, {"lab/a", "lab/b", "lab/c", "lab/d"}), (MirrorNames{{"other", "lab/d"}}));
+  EXPECT_EQ(ConfirmedMirrors(pods, {"lab/b"}), (MirrorNames{{"hash", "lab/b"}}))
+      << "those that the kubelet does not list take nothing away";
+}
+
+TEST(KubernetesPods,
+     a_mirror_pod_counts_with_the_name_and_the_uid_that_were_confirmed_and_while_it_is_there) {
+  MirrorNames confirmed = {{"hash", "lab/serve"}, {"gone", "lab/old"}};
+  Pods pods = {{"a", {.name = "lab/imitation", .mirrored = "hash"}},
+               {"b", {.name = "lab/serve", .asked = "7", .mirrored = "hash"}},
+               {"c", {.name = "lab/old", .mirrored = "third"}}};
+  AddStaticPods(pods, confirmed);
+  EXPECT_EQ(pods.size(), 4u);
+  EXPECT_EQ(pods.at("hash").asked, "7");
+  EXPECT_EQ(confirmed, (MirrorNames{{"hash", "lab/serve"}}));
+}
+
 TEST(KubernetesPods, a_mirror_pod_never_takes_the_place_of_a_pod_with_that_uid) {
   Pods pods = {{"a", {.name = "lab/mirror", .asked = "-7", .mirrored = "u"}},
                {"u", {.name = "lab/serve", .asked = "7"}}};
-  AddStaticPods(pods, {"lab/mirror", "lab/serve"});
+  MirrorNames confirmed = {{"u", "lab/mirror"}};
+  AddStaticPods(pods, confirmed);
   EXPECT_EQ(pods.at("u").name, "lab/serve");
 }
 
