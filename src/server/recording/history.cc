@@ -52,10 +52,9 @@ void History::See(sched::QueueId id, uid_t uid, bool reports, const QueueTrack::
   // It is not followed until it changes again.
 }
 
-void History::Keep(sched::QueueId id, const RecordedEvent& event) noexcept try {
-  const auto found = queues_.find(static_cast<uint64_t>(id));
-  if (found == queues_.end()) return;
-  Sink sink(*this, found->second);
+void History::Keep(sched::QueueId id, uid_t uid, const RecordedEvent& event) noexcept try {
+  if (!is_kept()) return;
+  Sink sink(*this, queues_.try_emplace(static_cast<uint64_t>(id), Followed{uid, {}}).first->second);
   SinceSink(began_, sink).Put(event);
 } catch (const std::bad_alloc&) {
 }

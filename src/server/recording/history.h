@@ -47,8 +47,9 @@ class History {
   // `reports`: the queue reports when it becomes ready and idle.
   void See(sched::QueueId id, uid_t uid, bool reports, const QueueTrack::Reading& reading,
            TimePoint now) noexcept;
-  // What a ProcessTrack puts, which names this queue. It is remembered if the queue is, or was, followed.
-  void Keep(sched::QueueId id, const RecordedEvent& event) noexcept;
+  // What a ProcessTrack puts, which names this queue. It is remembered even if the queue reports nothing: a
+  // process can have time slices without holding others or being held.
+  void Keep(sched::QueueId id, uid_t uid, const RecordedEvent& event) noexcept;
   // The queue is about to be forgotten. True: events of it are remembered, so call KeepDescription.
   bool Gone(sched::QueueId id, const QueueTrack::Reading& reading, TimePoint now) noexcept;
   void KeepDescription(const ipc::RecordedQueue& description) noexcept;

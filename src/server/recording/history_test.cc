@@ -254,16 +254,21 @@ TEST_F(HistoryTest, turns_of_a_process_are_remembered_with_the_times_of_the_hist
   turn.queue_id = 7;
   turn.at_ns = RecordedTime(TimePoint{}, began + 2ms);
   turn.span_ns = 3'000'000;
-  history_.Keep(kQueue, turn);
-  EXPECT_EQ(Count(), 0u) << "nothing is known of its queue";
-  Work();
-  history_.Keep(kQueue, turn);
+  history_.Keep(kQueue, kAnn, turn);
   const std::vector<History::Event> events = Read(1h, Everybody);
-  ASSERT_EQ(events.size(), 2u);
-  const auto* kept = std::get_if<ipc::RecordedTurn>(&events[1]);
+  ASSERT_EQ(events.size(), 1u) << "although its queue has reported nothing";
+  const auto* kept = std::get_if<ipc::RecordedTurn>(&events[0]);
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(kept->at_ns, 2'000'000u);
   EXPECT_EQ(kept->span_ns, 3'000'000u);
+  EXPECT_TRUE(history_.Gone(kQueue, reading_, now_)) << "its description is needed";
+}
+
+TEST_F(HistoryTest, without_a_history_nothing_of_a_process_is_remembered) {
+  History none(now_, {.of_user = 0});
+  none.Keep(kQueue, kAnn, ipc::RecordedTurn{});
+  EXPECT_EQ(none.known_users(), 0u);
+  EXPECT_FALSE(none.Gone(kQueue, reading_, now_));
 }
 
 TEST_F(HistoryTest, commands_in_flight_are_not_remembered) {

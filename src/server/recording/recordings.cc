@@ -57,21 +57,21 @@ class Recordings::Sink final : public RecordSink {
 // Passes on what the track of the queue's process puts: to the history, and to each recording of the queue.
 class Recordings::ProcessSink final : public RecordSink {
  public:
-  ProcessSink(Recordings& recordings, sched::QueueId queue, TimePoint now)
+  ProcessSink(Recordings& recordings, const Queue& queue, TimePoint now)
       : recordings_(recordings), queue_(queue), now_(now) {}
 
   void Put(const RecordedEvent& event) override {
-    recordings_.history_.Keep(queue_, event);
+    recordings_.history_.Keep(queue_.id, queue_.agent->connection.peer.uid, event);
     for (auto& [connection, recording] : recordings_.recordings_) {
-      if (!recording.queues.contains(static_cast<uint64_t>(queue_))) continue;
-      Sink sink(recordings_, recording, queue_, now_);
+      if (!recording.queues.contains(static_cast<uint64_t>(queue_.id))) continue;
+      Sink sink(recordings_, recording, queue_.id, now_);
       SinceSink(recording.began, sink).Put(event);
     }
   }
 
  private:
   Recordings& recordings_;
-  sched::QueueId queue_;
+  const Queue& queue_;
   TimePoint now_;
 };
 
@@ -226,7 +226,7 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
   const sched::QueueStats stats = reader_.StatsOf(queue, now);
   const QueueTrack::Reading reading = reader_.Read(queue, stats, now);
   parts_.usage.Remove(queue, stats);
-  ProcessSink of_process(*this, queue.id, now);
+  ProcessSink of_process(*this, queue, now);
   processes_.Gone(queue, now, of_process);
   if (history_.Gone(queue.id, reading, now))
     history_.KeepDescription(reader_.Describe(queue, history_.began(), now));
@@ -371,7 +371,7 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
   const QueueTrack::Reading reading = reader_.Read(queue, *stats, now);
   history_.See(queue.id, queue.agent->connection.peer.uid, queue.words.tracked() || queue.words.held(),
                reading, now);
-  ProcessSink of_process(*this, queue.id, now);
+  ProcessSink of_process(*this, queue, now);
   processes_.See(queue, *stats, now, of_process);
   if (watched == watched_.end()) return;
   looked_at_ -= watched->second.is_looked_at();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -506,6 +507,14 @@ TEST_F(WithoutHistoryTest, nothing_is_told_and_no_time_is_covered) {
   EXPECT_EQ(answer.reply->count, 0u);
 }
 
+TEST_F(WithoutHistoryTest, nothing_is_told_of_a_process_that_is_recorded) {
+  mine_.segment.mapping->header.memory_limit.store(5000);
+  Record(admin_);
+  now_ += 1s;
+  ASSERT_TRUE(AskForLast(tool_, 1s));
+  EXPECT_TRUE(ReadLast(tool_).described.empty());
+}
+
 TEST_F(WithoutHistoryTest, a_recording_has_the_same_as_with_it) {
   ASSERT_EQ(Record(admin_).result, kXSchedSuccess);
   Hold(6ms);
@@ -765,6 +774,27 @@ TEST_F(SlicesTest, turns_and_slices_are_remembered_without_a_recording) {
   EXPECT_EQ(slices, 3u) << "also those that go on";
 }
 
+TEST_F(SlicesTest, slices_that_ended_are_remembered_if_slices_alone_divide_the_device) {
+  scheduler_.SetPolicy(*sched::FindPolicy(kPolicyUtilizationPartition));
+  Client second = ConnectAgent({101, 1000, {}}, 0, kReportsBursts);
+  for (const Client* each : {&mine_, &second})
+    ASSERT_TRUE(CreateQueue(*each, 6, 0, /*time_slices=*/true, kGpu + 1));
+  Round();
+  now_ += 50ms;
+  ASSERT_FALSE(AgentOf(mine_).queues.at(6).words.tracked()) << "nobody waits for it, so it reports nothing";
+  const auto queue = static_cast<uint64_t>(AgentOf(mine_).queues.at(6).id);
+  connections_.Close(*mine_.connection, nullptr);
+  Round();
+  ipc::RecordLast request{};
+  request.span_ns = 100'000'000;
+  ASSERT_TRUE(Ask(tool_, request));
+  Round();
+  const std::vector<ipc::RecordedSlice> slices = Take<ipc::RecordedSlice>(tool_);
+  const auto found = std::ranges::find(slices, queue, &ipc::RecordedSlice::queue_id);
+  ASSERT_NE(found, slices.end());
+  EXPECT_EQ(found->span_ns, 50'000'000u);
+}
+
 TEST_F(RecordingsTest, memory_is_sent_when_a_change_of_it_is_read) {
   ipc::SegmentHeader& header = mine_.segment.mapping->header;
   header.memory_limit.store(5000);
@@ -788,6 +818,27 @@ TEST_F(RecordingsTest, memory_is_sent_when_a_change_of_it_is_read) {
   ASSERT_TRUE(last);
   EXPECT_EQ(last->used, 4000u);
   EXPECT_EQ(last->span_ns, 14'000'000u);
+}
+
+TEST_F(RecordingsTest, memory_that_goes_on_is_told_of_a_process_whose_queue_reports_nothing) {
+  ipc::SegmentHeader& header = mine_.segment.mapping->header;
+  header.memory_limit.store(5000);
+  header.memory[0].device.store(1);
+  header.memory[0].used.store(3000);
+  Round();
+  ASSERT_FALSE(AgentOf(mine_).queues.at(0).words.tracked());
+  now_ += 1h;
+  for (const Client* tool : {&tool_, &admin_}) {
+    ipc::RecordLast request{};
+    request.span_ns = 30'000'000'000;
+    ASSERT_TRUE(Ask(*tool, request));
+    Round();
+    const auto memory = ReadUntil<ipc::RecordedMemory>(*tool);
+    ASSERT_TRUE(memory);
+    EXPECT_EQ(memory->queue_id, static_cast<uint64_t>(AgentOf(mine_).queues.at(0).id));
+    EXPECT_EQ(memory->used, 3000u);
+    EXPECT_EQ(memory->span_ns, request.span_ns);
+  }
 }
 
 TEST_F(RecordingsTest, what_goes_on_of_a_process_ends_with_its_last_queue_on_the_device) {

@@ -38,15 +38,22 @@ Remembered::Remembered(const Parts& parts, const Peer& tool, TimePoint since, Ti
   covered_ms_ = static_cast<uint32_t>(
       std::min<int64_t>((now - covered_since) / std::chrono::milliseconds(1), UINT32_MAX));
   covered_from_ns_ = RecordedTime(since, covered_since);
+  if (history.is_kept()) PutUnfinished(now);
+}
+
+// Slices, turns and memory go on also of processes whose queues report nothing now.
+void Remembered::PutUnfinished(TimePoint now) {
   UnfinishedSink sink(unfinished_);
-  SinceSink of_processes(history.began(), sink);
+  SinceSink of_processes(parts_.history.began(), sink);
   ProcessTracks::Unfinished processes;
-  history.Unfinished(now, sink, [&](sched::QueueId id, uid_t uid) -> std::optional<QueueTrack::Reading> {
-    const Queue* queue = MaySee(uid) ? parts_.queues.Find(id) : nullptr;
-    if (queue == nullptr) return std::nullopt;
-    processes.Put(*queue, now, of_processes);
-    return parts_.reader.Read(*queue, now);
+  parts_.queues.ForEach([&](const Queue& queue) {
+    if (MaySee(queue.agent->connection.peer.uid)) processes.Put(queue, now, of_processes);
   });
+  parts_.history.Unfinished(
+      now, sink, [&](sched::QueueId id, uid_t uid) -> std::optional<QueueTrack::Reading> {
+        const Queue* queue = MaySee(uid) ? parts_.queues.Find(id) : nullptr;
+        return queue == nullptr ? std::nullopt : std::optional(parts_.reader.Read(*queue, now));
+      });
 }
 
 bool Remembered::PutNext(RecordingOutbox& outbox, TimePoint now) {

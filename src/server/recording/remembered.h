@@ -32,6 +32,7 @@ class Remembered {
 
  private:
   bool MaySee(uid_t uid) const { return parts_.access.MayTouch(tool_, uid); }
+  void PutUnfinished(TimePoint now);
   void Put(RecordingOutbox& outbox, History::Event event, TimePoint now);
   // Puts the queue's description, once. False: it is not known, or not for the tool.
   bool Describe(RecordingOutbox& outbox, uint64_t queue, TimePoint now);
