@@ -6,6 +6,28 @@
 #include <iterator>
 
 namespace xsched::cli {
+namespace {
+
+using Counts = std::map<std::optional<DeviceTurns::Process>, int>;  // how many changes say that each has it
+
+// A hold names no process if the one with the turn is the queue's own, or may not be seen. So one that may
+// not be seen has the turn only if nobody else does.
+std::string HavingTurn(const Counts& counts, const std::map<DeviceTurns::Process, std::string>& names) {
+  std::string having;
+  bool is_unnamed = false;
+  for (const auto& [process, count] : counts) {
+    if (count <= 0) continue;
+    if (!process) {
+      is_unnamed = true;
+      continue;
+    }
+    having += having.empty() ? "" : ", ";
+    having += names.at(*process);
+  }
+  return having.empty() && is_unnamed ? "another process" : having;
+}
+
+}  // namespace
 
 void DeviceTurns::HadTurn(Process process, Duration from, Duration to) {
   turns_.push_back({from, process, 1});
@@ -22,22 +44,17 @@ void DeviceTurns::Write(TrackEvents& events, const std::string& device,
                         const std::map<Process, std::string>& names) {
   std::vector<Change> changes = turns_;
   std::ranges::copy_if(holds_, std::back_inserter(changes), [&](const Change& change) {
-    return change.process ? !known_.contains(*change.process) : known_.empty();
+    return !change.process || !known_.contains(*change.process);
   });
   if (changes.empty()) return;
   const TrackEvents::Track track = events.AddTrack(0, fmt::format("{}: turns", device));
   std::ranges::stable_sort(changes, {}, &Change::at);
-  std::map<std::optional<Process>, int> counts;  // how many queues are off the device because of each
+  Counts counts;
   std::string shown;
   for (auto change = changes.begin(); change != changes.end();) {
     const Duration at = change->at;
     for (; change != changes.end() && change->at == at; ++change) counts[change->process] += change->by;
-    std::string having;
-    for (const auto& [process, count] : counts) {
-      if (count <= 0) continue;
-      having += having.empty() ? "" : ", ";
-      having += process ? names.at(*process) : "another process";
-    }
+    std::string having = HavingTurn(counts, names);
     if (having == shown) continue;
     if (!shown.empty()) events.End(track, at);
     if (!having.empty()) events.Begin(track, at, having);

@@ -20,7 +20,7 @@ class DeviceTurns {
 
   // In the order of time.
   void HadTurn(Process process, Duration from, Duration to);
-  // A process was off the device because this one had it; none: one that the recording does not name.
+  // A process was off the device because this one had it. None: the recording names nobody.
   void Had(std::optional<Process> process, Duration from, Duration to);
 
   // Without turns, there is no track. `names` has every process that was named here.

@@ -170,6 +170,16 @@ TEST_F(TimelineTest, a_turn_that_was_recorded_is_shown_though_nobody_waited_and_
                                      "150 ns track 10 begins train (813)", "180 ns track 10 ends"}));
 }
 
+TEST_F(TimelineTest, a_turn_that_no_line_names_is_shown_where_no_recorded_process_has_it) {
+  const std::vector<std::string> packets = Read(R"({"t":100,"turn":{"process":1,"device":0,"span_ns":50}}
+{"t":140,"hold":{"queue":1,"span_ns":40,"why":"off device"}}
+)");
+  EXPECT_THAT(packets,
+              testing::IsSupersetOf({"100 ns track 7 begins serve (812)", "150 ns track 7 ends",
+                                     "150 ns track 7 begins another process", "180 ns track 7 ends"}));
+  EXPECT_THAT(packets, testing::Not(testing::Contains(testing::HasSubstr("serve (812), "))));
+}
+
 TEST_F(TimelineTest, a_recording_of_version_1_is_read_and_one_of_version_2) {
   Read("");
   std::istringstream in(R"({"xsched_record":2,"recorded":{}}
