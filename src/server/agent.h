@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -126,13 +127,21 @@ struct Agent {
 
   uint64_t id() const { return connection.id; }
   sched::ProcessId process() const { return sched::ProcessId{connection.id}; }
+  // `visit(queue)` for those on this device, until it returns false.
+  template <typename Visit>
+  void ForEachOn(uint64_t device, Visit&& visit) {
+    const auto end = by_device.upper_bound({device, ipc::kMaxQueues});
+    for (auto next = by_device.lower_bound({device, 0}); next != end && visit(*next->second);) ++next;
+  }
 
   Connection& connection;
   ipc::MappedSegment segment;
   SegmentGuard::Watched guarded;  // it ends before the mapping
   SegmentIdentity segment_identity;
   UniqueFd doorbell;
-  std::map<uint32_t, Queue> queues;       // by index
+  std::map<uint32_t, Queue> queues;  // by index
+  // The same, by device and index.
+  std::map<std::pair<uint64_t, uint32_t>, Queue*> by_device;
   std::bitset<ipc::kMaxQueues> refused;   // indices of queues that are not scheduled
   bool knows_of_no_access = false;        // it was sent that a queue has no access
   ShownDevices shown;                     // by the process

@@ -449,11 +449,11 @@ void Agents::SetSlice(sched::ProcessId process, sched::DeviceId device, Duration
   if (agent == nullptr) return;
   if (slice == sched::kNoSlice) turns_until_ = decided_at_ + kTurnsLast;
   bool counts = slice == sched::kNoSlice;
-  for (auto& [index, queue] : agent->queues) {
-    if (sched::DeviceId{queue.device} != device) continue;
+  agent->ForEachOn(static_cast<uint64_t>(device), [&](Queue& queue) {
     if (std::exchange(counts, false)) queue.usage.CountTurn();
     parts_.queues.Touch(queue);
-  }
+    return true;
+  });
   ipc::ProcessSlice message{};
   message.device = static_cast<uint64_t>(device);
   message.slice_us =
@@ -469,13 +469,14 @@ void Agents::SetSlice(sched::ProcessId process, sched::DeviceId device, Duration
     parts_.connections.Close(connection, "it cannot be watched");
 }
 
-// For recordings only. One queue stands for its process.
+// For recordings only. They look at queues, and read there what their process has. So one queue is touched.
 void Agents::SetTurn(sched::ProcessId process, sched::DeviceId device, bool /*has_turn*/) {
   Agent* agent = Find(static_cast<uint64_t>(process));
   if (agent == nullptr) return;
-  for (auto& [index, queue] : agent->queues) {
-    if (sched::DeviceId{queue.device} == device) return parts_.queues.Touch(queue);
-  }
+  agent->ForEachOn(static_cast<uint64_t>(device), [&](Queue& queue) {
+    parts_.queues.Touch(queue);
+    return false;
+  });
 }
 
 }  // namespace xsched::server

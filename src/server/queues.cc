@@ -33,6 +33,7 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, bool has_access
   queue.hints = ipc::HintsIn(message, sched::Hints{});
   queue.has_access = has_access;
   Queue& stored = agent.queues.emplace(message.index, std::move(queue)).first->second;
+  agent.by_device.emplace(std::pair(stored.device, stored.index), &stored);
   quotas_.AddQueue(agent.connection.peer.uid, message.device);
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
   if (has_access) Schedule(stored, now);
@@ -63,6 +64,7 @@ void Queues::GrantAccess(Queue& queue, TimePoint now) {
 void Queues::Forget(Queue& queue, TimePoint now) {
   if (watcher_ != nullptr) watcher_->Gone(queue, now);
   held_ -= queue.words.held();
+  queue.agent->by_device.erase({queue.device, queue.index});
   quotas_.RemoveQueue(queue.agent->connection.peer.uid, queue.device);
   claims_.Remove(queue);
   scheduler_.RemoveQueue(queue.id, now);

@@ -687,6 +687,18 @@ class SlicesTest : public RecordingsTest {
     while (const auto one = ReadUntil<T>(tool)) all.push_back(*one);
     return all;
   }
+  // The two work one after the other, and never wait for each other. Returns their turns.
+  std::vector<ipc::RecordedTurn> TakeTurnsAlone(int times) {
+    Record(admin_);
+    for (int i = 0; i < times; ++i) {
+      Work(i % 2 == 0 ? mine_ : theirs_, 5, 1ms);
+      now_ += 20ms;
+      Round();
+    }
+    EXPECT_TRUE(Ask(admin_, ipc::StopRecording{}));
+    Round();
+    return Take<ipc::RecordedTurn>(admin_);
+  }
   uint64_t QueueOf(const Client& client) { return static_cast<uint64_t>(AgentOf(client).queues.at(5).id); }
 
   static constexpr uint64_t kGpu = 9;
@@ -711,21 +723,25 @@ TEST_F(SlicesTest, turns_of_processes_follow_each_other_without_a_gap) {
 }
 
 TEST_F(SlicesTest, turns_change_also_between_processes_that_never_wait_for_each_other) {
-  Record(admin_);
-  for (int i = 0; i < 6; ++i) {
-    Work(i % 2 == 0 ? mine_ : theirs_, 5, 1ms);
-    now_ += 20ms;
-    Round();
-  }
-  ASSERT_TRUE(Ask(admin_, ipc::StopRecording{}));
-  Round();
-  const std::vector<ipc::RecordedTurn> turns = Take<ipc::RecordedTurn>(admin_);
+  const std::vector<ipc::RecordedTurn> turns = TakeTurnsAlone(6);
   ASSERT_EQ(turns.size(), 6u);
   for (size_t i = 0; i < turns.size(); ++i) {
     EXPECT_EQ(turns[i].queue_id, QueueOf(i % 2 == 0 ? mine_ : theirs_));
     EXPECT_EQ(turns[i].at_ns, 21'000'000 * i);
     EXPECT_EQ(turns[i].span_ns, 21'000'000u);
   }
+}
+
+TEST_F(SlicesTest, a_turn_is_recorded_when_it_ends_though_a_queue_of_its_process_has_gone) {
+  ASSERT_TRUE(CreateQueue(mine_, 4, 0, /*time_slices=*/true, kGpu));
+  Round();
+  ipc::QueueDestroyed destroyed{};
+  destroyed.index = 4;
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(mine_), PacketOf(destroyed), now_));
+  Round();
+  const std::vector<ipc::RecordedTurn> turns = TakeTurnsAlone(4);
+  ASSERT_EQ(turns.size(), 4u);
+  for (const ipc::RecordedTurn& turn : turns) EXPECT_EQ(turn.span_ns, 21'000'000u);
 }
 
 TEST_F(SlicesTest, a_slice_is_sent_once_however_often_turns_change) {
