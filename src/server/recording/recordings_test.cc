@@ -48,21 +48,21 @@ class RecordingsTest : public ServerParts {
     Round();
     return ReadUntil<ipc::Reply>(tool).value_or(ipc::Reply{});
   }
+  std::optional<ipc::Packet> Next(const Client& tool) {
+    std::optional<ipc::Packet> packet = tool.Receive();
+    if (packet || !recordings_.IsRecording(*tool.connection)) return packet;
+    do SendUnread(tool);
+    while (work_.IsSpent(tool.connection->peer.uid));
+    return tool.Receive();
+  }
   // The next message of type T. What comes before it is kept in read_.
   template <typename T>
   std::optional<T> ReadUntil(const Client& tool) {
-    for (;;) {
-      std::optional<ipc::Packet> packet = tool.Receive();
-      if (!packet) {
-        if (!recordings_.IsRecording(*tool.connection)) return std::nullopt;
-        do SendUnread(tool);
-        while (work_.IsSpent(tool.connection->peer.uid));
-        packet = tool.Receive();
-        if (!packet) return std::nullopt;
-      }
+    while (const std::optional<ipc::Packet> packet = Next(tool)) {
       read_.push_back(packet->header().type);
       if (packet->header().type == T::kType) return packet->As<T>();
     }
+    return std::nullopt;
   }
   void Retire(const Client& agent, uint32_t index) {
     agent.block(index).retired.store(agent.block(index).submitted.load());
@@ -381,7 +381,7 @@ TEST_F(RecordingsTest, a_job_is_recorded_with_the_processes_that_join_it_later_a
   const auto reply = ReadUntil<ipc::Reply>(tool_);
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->count, 1u);
-  const Client second = ConnectAgent({102, 1000, {}}, /*job=*/7);
+  Client second = ConnectAgent({102, 1000, {}}, /*job=*/7);
   const Client other_users = ConnectAgent({103, 1001, {}}, /*job=*/7);
   ASSERT_TRUE(CreateQueue(second, 0, 0, false, 4));
   ASSERT_TRUE(CreateQueue(other_users, 0, 0, false, 5));
@@ -699,6 +699,26 @@ class SlicesTest : public RecordingsTest {
     Round();
     return Take<ipc::RecordedTurn>(admin_);
   }
+  // Reads all that the tool is sent. Returns which queues it is about, by the type of the message.
+  std::map<ipc::MessageType, std::set<uint64_t>> QueuesIn(const Client& tool) {
+    std::map<ipc::MessageType, std::set<uint64_t>> queues;
+    const auto note = [&]<typename... T>(const ipc::Packet& packet, std::variant<T...>*) {
+      const auto note_one = [&]<typename One>(One*) {
+        if constexpr (requires(One one) { one.queue_id; }) {
+          if (packet.header().type == One::kType) queues[One::kType].insert(packet.As<One>().queue_id);
+        }
+      };
+      (note_one(static_cast<T*>(nullptr)), ...);
+    };
+    while (const auto packet = Next(tool)) note(*packet, static_cast<RecordedEvent*>(nullptr));
+    return queues;
+  }
+  void LimitMemory(const Client& client) {
+    ipc::SegmentHeader& header = client.segment.mapping->header;
+    header.memory_limit.store(5000);
+    header.memory[0].device.store(kGpu);
+    header.memory[0].used.store(3000);
+  }
   uint64_t QueueOf(const Client& client) { return static_cast<uint64_t>(AgentOf(client).queues.at(5).id); }
 
   static constexpr uint64_t kGpu = 9;
@@ -757,14 +777,27 @@ TEST_F(SlicesTest, a_slice_is_sent_once_however_often_turns_change) {
                     {QueueOf(mine_), 1}, {QueueOf(theirs_), 1}, {QueueOf(urgent_), 100'000}}));
 }
 
-TEST_F(SlicesTest, a_user_is_sent_slices_and_turns_of_its_own_processes_only) {
+TEST_F(SlicesTest, a_user_is_sent_slices_turns_and_memory_of_its_own_processes_only) {
+  const std::set own{static_cast<uint64_t>(AgentOf(mine_).queues.at(0).id), QueueOf(mine_)};
+  const auto expect_only_mine = [&](const std::map<ipc::MessageType, std::set<uint64_t>>& queues) {
+    using enum ipc::MessageType;
+    for (const ipc::MessageType type : {kRecordedBurst, kRecordedSlice, kRecordedTurn, kRecordedMemory})
+      EXPECT_TRUE(queues.contains(type)) << static_cast<int>(type);
+    for (const auto& [type, ids] : queues) {
+      for (const uint64_t id : ids) EXPECT_TRUE(own.contains(id)) << static_cast<int>(type);
+    }
+  };
+  for (const Client* each : {&mine_, &theirs_}) LimitMemory(*each);
   Record(tool_);
   TakeTurns(300ms);
   ASSERT_TRUE(Ask(tool_, ipc::StopRecording{}));
   Round();
-  const std::vector<ipc::RecordedTurn> turns = Take<ipc::RecordedTurn>(tool_);
-  EXPECT_GE(turns.size(), 2u);
-  for (const ipc::RecordedTurn& turn : turns) EXPECT_EQ(turn.queue_id, QueueOf(mine_));
+  expect_only_mine(QueuesIn(tool_));
+  ipc::RecordLast request{};
+  request.span_ns = 100'000'000;
+  ASSERT_TRUE(Ask(tool_, request));
+  Round();
+  expect_only_mine(QueuesIn(tool_));
 }
 
 TEST_F(SlicesTest, turns_and_slices_are_remembered_without_a_recording) {
