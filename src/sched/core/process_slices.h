@@ -81,7 +81,7 @@ struct ProcessRecord {
 
   Duration slice = kDriversSlice;     // by the policy
   Duration reported = kDriversSlice;  // as last reported; turns, sharing and windows may change the policy's
-  bool has_turn = false;              // likewise
+  bool has_turn = false;              // as last reported
   Priority priority = PRIORITY_DEFAULT;  // the highest of its queues'; as of the last Refresh
   Utilization utilization = UTILIZATION_DEFAULT;
   Weight weight = WEIGHT_DEFAULT;

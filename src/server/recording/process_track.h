@@ -5,7 +5,9 @@
 // of a recording.
 //
 // What bounds the messages: slices and turns change with the scheduler's decisions only, and a process that
-// is off the device while another one has its turn keeps its slice here. Memory is read every 50 ms.
+// is off the device while another one has its turn keeps its slice here. A slice can still change twice for
+// each burst of a more urgent process, if that one is bound by launches. Memory is read at most once in
+// 50 ms.
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,7 @@ namespace xsched::server {
 class QueueTrack {
  public:
   static constexpr Duration kCutAfter = std::chrono::milliseconds(100);
-  // So often, at most, a burst's commands in flight are put.
+  // A burst's commands in flight are put at most once in this time.
   static constexpr Duration kCountEvery = std::chrono::milliseconds(10);
 
   // What is read of the queue at one time. The times and counters never decrease, except for those of a
