@@ -18,11 +18,15 @@ everything behind is its command line. It prints its rate at its end: the first 
 front of "/s". Let it run for a few seconds.
 
 The same program runs beside it with a lower priority (--alone: it does not), because the server follows a queue only while others wait for
-it, or it waits for others. It is held for most of the time.
+it, or it waits for others. It is held for most of the time. Of --command, it is started again whenever it ends. Until it has a queue again,
+the measured program is alone, so let the program run for much longer than it needs to start. It should not set its own priority:
+by that, the two are told apart.
 
---cores are those of both programs, --server-cores those of the server and of what reads from it; "2,3" or "4-7".
+--cores are those of both programs, --server-cores those of the server and of what reads from it; "2,3" or "4-7". By default, both are
+those on which this script may run.
 """
 import argparse
+import concurrent.futures
 import contextlib
 import http.client
 import json
@@ -46,6 +50,7 @@ CASES = ("without history", "history", "metrics", "recording")
 COSTS = {"history": ("history", "without history"), "metrics": ("metrics", "history"), "recording": ("recording", "history")}
 RATE = r"([0-9][0-9.]*(?:e[+-]?[0-9]+)?)[^0-9\n]*/s"
 PATIENCE = 30  # seconds, beyond what a program should take
+MEASURED, BESIDE = 1, 0  # priorities of the measured program, and of the one beside it
 
 
 def order_of(number):
@@ -96,6 +101,11 @@ def cores_of(text):
     return cores
 
 
+def on(cores):
+    """What is in front of a command to run it on these cores. (With preexec_fn, Python may deadlock while it has several threads.)"""
+    return ["taskset", "-c", ",".join(map(str, sorted(cores)))]
+
+
 def wait_until(condition, what):
     end = time.monotonic() + PATIENCE
     while not condition():
@@ -120,50 +130,81 @@ def running(command, ending=signal.SIGTERM, **how):
                 process.wait()
 
 
-class Reader:
-    """Reads the page at this Unix socket each second, as Prometheus would."""
+@contextlib.contextmanager
+def lasting(command, **how):
+    """As running(), but it is an error if the process ends by itself before."""
+    with running(command, **how) as process:
+        yield process
+        if process.poll() is not None:
+            sys.exit(f"ended with {process.returncode} before the measurement did: {' '.join(map(str, command))}")
 
-    def __init__(self, path):
-        self.path = path
-        self.pages = 0
-        self.ends = threading.Event()
-        self.thread = threading.Thread(target=self._read)
 
-    def __enter__(self):
-        self.thread.start()
-        return self
+def page_at(path):
+    """The metrics at this Unix socket."""
+    connection = http.client.HTTPConnection("localhost")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.settimeout(PATIENCE)
+    with contextlib.closing(connection):
+        connection.sock.connect(path)
+        connection.request("GET", "/metrics")
+        response = connection.getresponse()
+        if response.status != 200:
+            raise http.client.HTTPException(f"the metrics were read with status {response.status}")
+        return response.read().decode()
 
-    def __exit__(self, *_):
-        self.ends.set()
-        self.thread.join()
 
-    def page(self):
-        connection = http.client.HTTPConnection("localhost", timeout=PATIENCE)
-        connection.sock = socket.socket(socket.AF_UNIX)
-        with contextlib.closing(connection):
-            connection.sock.connect(self.path)
-            connection.request("GET", "/metrics")
-            return connection.getresponse().read().decode()
+def has_measured(page):
+    return re.search(rf'^xsched_process_queues{{.*\bpriority="{MEASURED}"', page, re.MULTILINE) is not None
 
-    def _read(self):
-        while not self.ends.is_set():
-            self.pages += self.page().count("xsched_process_queues{") != 0
-            self.ends.wait(1)
+
+@contextlib.contextmanager
+def reading(path):
+    """Reads this page each second, as Prometheus would. Yields a future: how many pages had the measured program."""
+    ends = threading.Event()
+
+    def read():
+        pages = 0
+        while not ends.is_set():
+            pages += has_measured(page_at(path))
+            ends.wait(1)
+        return pages
+
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        try:
+            yield thread.submit(read)
+        finally:
+            ends.set()
+
+
+def bursts_of_measured(recording):
+    """How many bursts of the measured program are in the lines of a recording."""
+    queues, bursts = set(), 0
+    for line in map(json.loads, recording):
+        queue, burst = line.get("queue"), line.get("burst")
+        if queue and queue["hints"]["priority"] == MEASURED:
+            queues.add(queue["id"])
+        bursts += burst is not None and burst["queue"] in queues
+    return bursts
 
 
 class Bench:
     def __init__(self, options, folder):
         self.options = options
-        self.command = options.command or latency_task(options)
         self.folder = pathlib.Path(folder)
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith("XSCHED_") and name not in ("LD_PRELOAD", "OPENCL_LAYERS")}
+        self.measured, self.beside = (options.command, options.command) if options.command else self.latency_tasks()
 
     def program(self, name):
         return str(self.options.bin / name)
 
-    def on(self, cores):
-        return {"preexec_fn": lambda: os.sched_setaffinity(0, cores)} if cores else {}
+    def latency_tasks(self):
+        """The programs if none is named. Their kernels are as long in all rounds."""
+        task = self.program("xsched-latency-task")
+        loops = subprocess.run([*on(self.options.cores), task, "--calibrate"], env=self.environment, capture_output=True, text=True,
+                               check=True).stdout.strip()
+        command = [task, "--continuous", "--ahead", "1", "--kernel-ms", str(self.options.kernel_ms), "--loops-per-ms", loops, "--seconds"]
+        return [*command, str(self.options.seconds)], [*command, str(self.options.seconds + 100 * PATIENCE)]
 
     def environment_of(self, case):
         server = "without" if case == "without history" else "with"
@@ -172,10 +213,9 @@ class Bench:
     @contextlib.contextmanager
     def servers(self):
         """Both run all the time, so that the history is as full as it becomes. The one that is not used sleeps."""
-        command = [self.program("xserver"), "--user", "--policy", "HPF", "--log-level", "error", "--socket"]
-        on_cores = self.on(self.options.server_cores)
-        with running([*command, self.folder / "without", "--history", "0"], env=self.environment, **on_cores), \
-             running([*command, self.folder / "with", "--metrics", self.folder / "metrics"], env=self.environment, **on_cores):
+        command = [*on(self.options.server_cores), self.program("xserver"), "--user", "--policy", "HPF", "--log-level", "error", "--socket"]
+        with lasting([*command, self.folder / "without", "--history", "0"], env=self.environment), \
+             lasting([*command, self.folder / "with", "--metrics", self.folder / "metrics"], env=self.environment):
             for case in CASES:
                 wait_until(lambda case=case: self.queues(case) is not None, "the server answers")
             yield
@@ -186,16 +226,17 @@ class Bench:
                                 timeout=PATIENCE, check=False)
         return json.loads(listed.stdout) if listed.returncode == 0 else None
 
-    def with_priority(self, priority):
-        return [self.program("xsched"), "run", "--no-server", "-p", str(priority), "--", *self.command]
+    def with_priority(self, priority, command):
+        return [*on(self.options.cores), self.program("xsched"), "run", "--no-server", "-p", str(priority), "--", *command]
 
     @contextlib.contextmanager
     def rival(self, case):
+        """The loop ends when the program fails."""
         if self.options.alone:
             yield
             return
-        again = ["sh", "-c", 'while "$@"; do :; done', "sh", *self.with_priority(0)]
-        with running(again, env=self.environment_of(case), stdout=subprocess.DEVNULL, **self.on(self.options.cores)):
+        again = ["sh", "-c", 'while "$@"; do :; done', "sh", *self.with_priority(BESIDE, self.beside)]
+        with lasting(again, env=self.environment_of(case), stdout=subprocess.DEVNULL):
             wait_until(lambda: self.queues(case), "the program beside it has a queue")
             yield
         wait_until(lambda: not self.queues(case), "its queues are gone")
@@ -203,17 +244,17 @@ class Bench:
     @contextlib.contextmanager
     def observed(self, case):
         if case == "metrics":
-            with Reader(str(self.folder / "metrics")) as reader:
+            with reading(str(self.folder / "metrics")) as pages:
                 yield
-            if reader.pages == 0:
+            if pages.result() == 0:
                 sys.exit("no page of metrics had the program")
         elif case == "recording":
             file = self.folder / "recording.xrec"
-            with running([self.program("xsched"), "record", "--output", file], ending=signal.SIGINT, env=self.environment_of(case),
-                         stderr=subprocess.DEVNULL, **self.on(self.options.server_cores)):
+            record = [*on(self.options.server_cores), self.program("xsched"), "record", "--output", file]
+            with lasting(record, ending=signal.SIGINT, env=self.environment_of(case), stderr=subprocess.DEVNULL):
                 wait_until(lambda: file.exists() and file.stat().st_size != 0, "it records")
                 yield
-            if '"burst"' not in file.read_text():
+            if bursts_of_measured(file.read_text().splitlines()) == 0:
                 sys.exit("nothing was recorded of the program: does it run under XSched?")
             file.unlink()
         else:
@@ -222,8 +263,8 @@ class Bench:
     def measure(self, case):
         """The program's rate."""
         with self.rival(case), self.observed(case), \
-             running(self.with_priority(1), env=self.environment_of(case), stdout=subprocess.PIPE, text=True,
-                     **self.on(self.options.cores)) as measured:
+             running(self.with_priority(MEASURED, self.measured), env=self.environment_of(case), stdout=subprocess.PIPE,
+                     text=True) as measured:
             output, _ = measured.communicate(timeout=10 * PATIENCE)
         if measured.returncode != 0:
             sys.exit(f"the program ended with {measured.returncode}")
@@ -233,35 +274,35 @@ class Bench:
         return {case: self.measure(case) for case in order_of(number)}
 
 
-def latency_task(options):
-    """The program if none is named. Its kernels are as long in all rounds."""
-    task = str(options.bin / "xsched-latency-task")
-    loops = subprocess.run([task, "--calibrate"], capture_output=True, text=True, check=True).stdout.strip()
-    return [task, "--continuous", "--ahead", "1", "--kernel-ms", str(options.kernel_ms), "--loops-per-ms", loops,
-            "--seconds", str(options.seconds)]
+def measured_rounds(options):
+    """Wakes cores first, because it wakes those on which this process may run."""
+    with tempfile.TemporaryDirectory() as folder, awake_cores() if options.keep_awake else contextlib.nullcontext():
+        os.sched_setaffinity(0, options.server_cores)
+        bench = Bench(options, folder)
+        with bench.servers():
+            return [bench.round(number) for number in range(options.rounds)]
 
 
-def main():
+def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=lambda text: pathlib.Path(text).resolve(), required=True, help="the folder with xsched and xserver")
     parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--seconds", type=float, default=2, help="of each measurement, if there is no --command")
     parser.add_argument("--kernel-ms", type=float, default=0.5, help="likewise, of each kernel")
-    parser.add_argument("--cores", type=cores_of)
-    parser.add_argument("--server-cores", type=cores_of)
+    parser.add_argument("--cores", type=cores_of, default=os.sched_getaffinity(0))
+    parser.add_argument("--server-cores", type=cores_of, default=os.sched_getaffinity(0))
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--keep-awake", action="store_true", help="no core sleeps for long meanwhile (keep_awake.py)")
     parser.add_argument("--json", type=pathlib.Path, help="also the rates of each round")
     parser.add_argument("--rate", default=RATE)
     parser.add_argument("--command", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = options_of(sys.argv[1:])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
-    if options.server_cores:
-        os.sched_setaffinity(0, options.server_cores)
-    with tempfile.TemporaryDirectory() as folder, awake_cores() if options.keep_awake else contextlib.nullcontext():
-        bench = Bench(options, folder)
-        with bench.servers():
-            rounds = [bench.round(number) for number in range(options.rounds)]
+    rounds = measured_rounds(options)
     summary = summary_of(rounds)
     for cost, found in summary.items():
         print(f"{cost}: {found['median']:.4f} ({found['low']:.4f} to {found['high']:.4f}; {found['rounds']} rounds)")
