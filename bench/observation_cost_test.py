@@ -140,9 +140,12 @@ class ObservationCost(unittest.TestCase):
 
     @unittest.skipIf(FOLDER is None, "no folder with programs")
     def test_a_measurement_fails_if_the_program_beside_it_does(self):
-        with bench_of("if [ $PRIORITY = 1 ]; then $PROGRAM 1 requests 3; else $PROGRAM 0 requests 1; false; fi") as bench, \
-             self.assertRaisesRegex(SystemExit, "ended with 0 before"):
-            bench.measure("history")
+        with tempfile.NamedTemporaryFile() as file:
+            beside = f"echo $$ > {file.name}; exec $PROGRAM 0 requests 100"
+            measured = f"kill $(cat {file.name}); exec $PROGRAM 1 requests 1"
+            with bench_of(f"if [ $PRIORITY = 0 ]; then {beside}; else {measured}; fi") as bench, \
+                 self.assertRaisesRegex(SystemExit, "ended with 0 before"):
+                bench.measure("history")
 
     @unittest.skipIf(FOLDER is None, "no folder with programs")
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core")

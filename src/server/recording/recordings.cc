@@ -183,6 +183,8 @@ void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoin
   const auto id = static_cast<uint64_t>(queue.id);
   if (recording.queues.contains(id)) return;
   parts_.queues.Observe(queue, now);
+  // What has ended since somebody looked last is not in this recording.
+  if (const auto stats = parts_.scheduler.Stats(queue.id, now)) SeeProcess(queue, *stats, now);
   // Commands that were launched while nobody waited for the queue may have retired without a report.
   const auto before =
       is_new || queue.words.tracked() ? QueueTrack::Before::kReported : QueueTrack::Before::kSkip;
@@ -361,6 +363,11 @@ TimePoint Recordings::Look(TimePoint now) {
   return new_.empty() && !forgot_some_ ? look_at_ : now;
 }
 
+void Recordings::SeeProcess(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept {
+  ProcessSink sink(*this, queue, now);
+  processes_.See(queue, stats, now, sink);
+}
+
 void Recordings::LookAt(Queue& queue, TimePoint now) {
   const auto id = static_cast<uint64_t>(queue.id);
   const std::optional<sched::QueueStats> stats = parts_.scheduler.Stats(queue.id, now);
@@ -368,11 +375,10 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
   parts_.usage.See(queue, *stats, now);
   auto watched = watched_.find(id);
   if (watched == watched_.end() && !history_.is_kept()) return;
+  SeeProcess(queue, *stats, now);
   const QueueTrack::Reading reading = reader_.Read(queue, *stats, now);
   history_.See(queue.id, queue.agent->connection.peer.uid, queue.words.tracked() || queue.words.held(),
                reading, now);
-  ProcessSink of_process(*this, queue, now);
-  processes_.See(queue, *stats, now, of_process);
   if (watched == watched_.end()) return;
   looked_at_ -= watched->second.is_looked_at();
   watched->second.busy = reading.busy();

@@ -134,6 +134,7 @@ class Recordings final : QueueWatcher {
   void Ask(Queue& queue, Watched& watched, TimePoint now);
   void Unwatch(std::unordered_map<uint64_t, Watched>::iterator watched);
   void LookAt(Queue& queue, TimePoint now);
+  void SeeProcess(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept;
   // False: there is no room.
   bool Describe(Recording& recording, sched::QueueId id, TimePoint now);
   // Likewise of a queue that the recording may not contain. False: also if the tool may not see it.

@@ -523,6 +523,25 @@ TEST_F(WithoutHistoryTest, a_recording_has_the_same_as_with_it) {
   EXPECT_EQ(hold->span_ns, 7'000'000u);
 }
 
+TEST_F(WithoutHistoryTest, a_recording_has_nothing_of_a_process_that_ended_before_it) {
+  ipc::SegmentHeader& header = mine_.segment.mapping->header;
+  header.memory[0].device.store(AgentOf(mine_).queues.at(0).device);
+  const auto memory_in_a_recording = [&](uint64_t limit) {
+    header.memory_limit.store(limit);
+    header.memory[0].used.store(limit / 2);
+    Work(mine_, 0, 1ms);
+    now_ += 1s;
+    EXPECT_EQ(Record(admin_).result, kXSchedSuccess);
+    now_ += 1s;
+    Work(mine_, 0, 1ms);
+    EXPECT_TRUE(Ask(admin_, ipc::StopRecording{}));
+    Round();
+    return ReadUntil<ipc::RecordedMemory>(admin_).has_value();
+  };
+  EXPECT_TRUE(memory_in_a_recording(5000));
+  EXPECT_FALSE(memory_in_a_recording(0));
+}
+
 TEST_F(LastTest, times_count_from_the_beginning_of_the_asked_time) {
   now_ += 1s;
   Hold(6ms);
