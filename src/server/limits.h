@@ -74,7 +74,8 @@ inline constexpr size_t kMaxAskedPerRound = 128;
 inline constexpr size_t kMaxChangedPerRound = 128;
 inline constexpr size_t kMaxListedPerRound = 64;
 inline constexpr size_t kMaxHintsPerRound = 64;
-// The number of accounts per round that a tool is sent, and of queues that are read for them.
+// The number of accounts per round that a tool is sent, and of queues, and agents without any, that are read
+// for them.
 inline constexpr size_t kMaxAccountsPerRound = 32;
 
 }  // namespace xsched::server

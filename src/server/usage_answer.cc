@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "ipc/control_access.h"
 #include "sched/core/reservation.h"
@@ -39,15 +38,14 @@ UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool, bool with_queues)
 }
 
 Sent UsageAnswer::Send(Connection& tool, TimePoint now) {
-  queues_read_ = 0;
+  read_ = 0;
   for (size_t sent = 0; sent < kMaxAccountsPerRound;) {
-    if (unsent_.empty() && queues_read_ >= kMaxAccountsPerRound) break;
-    if (unsent_.empty() && !agents_.empty()) {
-      ReadNextAgent(now);
+    if (unsent_.empty()) {
+      if (!next_queue_ && read_ >= kMaxAccountsPerRound) break;
+      if (next_ == Part::kReply) return tool.SendPart(ipc::ReplyFrom(kXSchedSuccess, sent_, ""));
+      PrepareNext(tool, now);
       continue;
     }
-    if (unsent_.empty() && !PrepareOfUser() && !PrepareTenants(tool))
-      return tool.SendPart(ipc::ReplyFrom(kXSchedSuccess, sent_, ""));
     parts_.work.Charge(reader_.uid, WorkBudget::kSent);
     const Sent outcome = tool.SendPart(unsent_.front());
     if (outcome != Sent::kAll) return outcome;
@@ -58,17 +56,43 @@ Sent UsageAnswer::Send(Connection& tool, TimePoint now) {
   return Sent::kRestLater;
 }
 
+void UsageAnswer::PrepareNext(Connection& tool, TimePoint now) {
+  switch (next_) {
+    case Part::kProcesses:
+      if (PrepareQueue()) return;
+      if (agents_.empty()) {
+        next_ = Part::kUsers;
+      } else {
+        ReadNextAgent(now);
+      }
+      return;
+    case Part::kUsers:
+      if (!PrepareOfUser()) next_ = Part::kTenants;
+      return;
+    case Part::kTenants:
+      if (!PrepareTenants(tool)) next_ = Part::kReply;
+      return;
+    case Part::kReply:
+      return;
+  }
+}
+
 void UsageAnswer::ReadNextAgent(TimePoint now) {
-  Agent* agent = parts_.agents.Find(agents_.back());
+  Agent* agent = FindOpen(agents_.back());
   agents_.pop_back();
-  if (agent == nullptr || agent->connection.closed) return;
+  CountRead(agent == nullptr ? 0 : agent->queues.size());
+  if (agent == nullptr) return;
   if (MaySee(*agent)) {
     Describe(*agent, now);
-    if (with_queues_) DescribeQueues(*agent);
+    if (with_queues_) next_queue_ = {agent->id(), 0};
     return;
   }
   for (auto& [index, queue] : agent->queues) BringUpToDate(queue, now);
-  CountRead(*agent);
+}
+
+Agent* UsageAnswer::FindOpen(uint64_t id) const {
+  Agent* agent = parts_.agents.Find(id);
+  return agent == nullptr || agent->connection.closed ? nullptr : agent;
 }
 
 bool UsageAnswer::MaySee(const Agent& agent) const {
@@ -86,13 +110,15 @@ std::set<const Tenant*> UsageAnswer::TenantsOf(Connection& tool) {
   return tenants;
 }
 
-// All of them for administrators.
+// All of them for administrators. There may be many, so some at a time.
 bool UsageAnswer::PrepareTenants(Connection& tool) {
-  if (tool.minor < kKnowsTenants || std::exchange(tenants_prepared_, true)) return false;
+  if (tool.minor < kKnowsTenants) return false;
   parts_.work.Charge(reader_.uid, parts_.tenants.size() / WorkBudget::kLookedAtAsOne);
   const std::set<const Tenant*> visible = TenantsOf(tool);
   parts_.tenants.ForEach([&](const Tenant& tenant) {
+    if (unsent_.size() == kMaxAccountsPerRound || tenant.name <= last_tenant_) return;
     if (!parts_.access.IsAdmin(reader_) && !visible.contains(&tenant)) return;
+    last_tenant_ = tenant.name;
     ipc::Tenant message = ipc::TenantFrom(tenant);
     sched::TakeReservation(message, tenant.rights.share);
     if (const auto account = tenant.memory.lock()) message.memory_used = account->MostUsed();
@@ -108,7 +134,6 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
     const sched::QueueStats stats = BringUpToDate(queue, now);
     CountQueue(accounts[queue.usage.of_process], queue, stats, now);
   }
-  CountRead(agent);
   std::set<uint64_t> devices;  // whose memory is in an account already
   agent.accounts.ForEach([&](const UsageKey& key, const Account& account) {
     const ipc::Usage now_has = accounts[&account];
@@ -138,19 +163,31 @@ sched::QueueStats UsageAnswer::BringUpToDate(Queue& queue, TimePoint now) {
   return stats;
 }
 
-void UsageAnswer::CountRead(const Agent& agent) {
-  queues_read_ += agent.queues.size();
-  parts_.work.Charge(reader_.uid, agent.queues.size());
+void UsageAnswer::CountRead(size_t queues) {
+  const size_t read = std::max<size_t>(queues, 1);
+  read_ += read;
+  parts_.work.Charge(reader_.uid, read);
 }
 
-void UsageAnswer::DescribeQueues(const Agent& agent) {
-  for (const auto& [index, queue] : agent.queues) {
-    const RequestTimes* times = queue.usage.own;
-    if (times == nullptr) continue;
-    ipc::QueueRequests message = ipc::QueueRequestsFrom(queue, agent.connection, *times);
-    PutCounts(*times, message.requests);
-    unsent_.emplace_back(message);
-  }
+// One at a time, because a process may have many queues.
+bool UsageAnswer::PrepareQueue() {
+  if (!next_queue_) return false;
+  const Agent* agent = FindOpen(next_queue_->agent);
+  if (agent == nullptr || !PrepareQueueFrom(*agent)) next_queue_.reset();
+  return next_queue_.has_value();
+}
+
+bool UsageAnswer::PrepareQueueFrom(const Agent& agent) {
+  const auto& queues = agent.queues;
+  const auto found = std::find_if(queues.lower_bound(next_queue_->index), queues.end(),
+                                  [](const auto& entry) { return entry.second.usage.own != nullptr; });
+  if (found == queues.end()) return false;
+  const auto& [index, queue] = *found;
+  next_queue_->index = index + 1;
+  ipc::QueueRequests message = ipc::QueueRequestsFrom(queue, agent.connection, *queue.usage.own);
+  PutCounts(*queue.usage.own, message.requests);
+  unsent_.emplace_back(message);
+  return true;
 }
 
 void UsageAnswer::CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,

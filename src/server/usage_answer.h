@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 #include <set>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -41,30 +42,44 @@ class UsageAnswer {
   Sent Send(Connection& tool, TimePoint now);
 
  private:
+  enum class Part : uint8_t { kProcesses, kUsers, kTenants, kReply };
+  // The first of the agent's queues with this index or a higher one.
+  struct NextQueue {
+    uint64_t agent = 0;
+    uint32_t index = 0;
+  };
+  // Puts what comes next into `unsent_`, or goes on to the next part. It is a few messages only, because a
+  // user can leave thousands of answers unread.
+  void PrepareNext(Connection& tool, TimePoint now);
   // Puts the accounts of the next agent into `unsent_`. Of one that the reader may not see, it only counts
   // what its tenant has had until now.
   void ReadNextAgent(TimePoint now);
+  Agent* FindOpen(uint64_t id) const;
   void Describe(Agent& agent, TimePoint now);
   sched::QueueStats BringUpToDate(Queue& queue, TimePoint now);
-  void CountRead(const Agent& agent);
+  // An agent without queues counts as one, too.
+  void CountRead(size_t queues);
   bool MaySee(const Agent& agent) const;
   std::set<const Tenant*> TenantsOf(Connection& tool);
-  void DescribeQueues(const Agent& agent);
   static void CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
                          TimePoint now);
   // Put what comes next into `unsent_`. False: there is no more.
+  bool PrepareQueue();
+  bool PrepareQueueFrom(const Agent& agent);
   bool PrepareOfUser();
   bool PrepareTenants(Connection& tool);
 
   Parts parts_;
   Peer reader_;
   bool with_queues_;
-  std::vector<uint64_t> agents_;  // by connection; those that have not been read, the next one last
+  Part next_ = Part::kProcesses;
+  std::vector<uint64_t> agents_;         // by connection; those that have not been read, the next one last
+  std::optional<NextQueue> next_queue_;  // none: no queue is described before the next agent
   std::optional<UsageMeter::Position> last_;  // the last user's account
-  bool tenants_prepared_ = false;
+  std::string last_tenant_;
   std::deque<std::variant<ipc::Usage, ipc::QueueRequests, ipc::Tenant>> unsent_;
   uint32_t sent_ = 0;
-  size_t queues_read_ = 0;  // in this round
+  size_t read_ = 0;  // queues, and agents without any, in this round
 };
 
 }  // namespace xsched::server

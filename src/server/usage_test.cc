@@ -618,6 +618,53 @@ TEST_F(UsageTest, a_round_sends_a_bounded_part_of_the_answer) {
   EXPECT_EQ(admin_.ReadAll<ipc::Usage>(), static_cast<int>(kMaxAccountsPerRound));
 }
 
+// Otherwise each answer that a tool leaves unread would keep a message for each of them.
+TEST_F(UsageTest, queues_are_described_when_they_are_sent) {
+  ConnectTwo(kOnlyReports);
+  constexpr auto kQueues = static_cast<uint32_t>(2 * kMaxAccountsPerRound);
+  for (uint32_t i = 1; i < kQueues; ++i) ASSERT_TRUE(CreateQueue(*urgent_, i, 5));
+  for (uint32_t i = 0; i < kQueues; ++i) RequestOf(*urgent_, milliseconds(2), i);
+  ASSERT_EQ(RequestsOfQueues(admin_).size(), kQueues);
+  ipc::GetUsage request{};
+  request.queues = 1;
+  ASSERT_TRUE(Ask(admin_, request));
+  int sent = admin_.ReadAll<ipc::QueueRequests>();
+  ASSERT_GT(sent, 0);
+  ipc::QueueDestroyed destroyed{};
+  destroyed.index = kQueues - 1;
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(*urgent_), PacketOf(destroyed), now_));
+  while (tools_.IsAnswering(*admin_.connection)) {
+    ASSERT_TRUE(tools_.Continue(*admin_.connection, now_));
+    sent += admin_.ReadAll<ipc::QueueRequests>();
+  }
+  EXPECT_EQ(sent, static_cast<int>(kQueues - 1));
+}
+
+TEST_F(UsageTest, a_round_reads_a_bounded_number_of_agents_without_queues_or_that_have_gone) {
+  std::vector<Client> clients;
+  for (size_t i = 0; i < 3 * kMaxAccountsPerRound; ++i)
+    clients.push_back(ConnectAgent({static_cast<pid_t>(1000 + i), 1000, {}}));
+  ASSERT_TRUE(Ask(admin_, ipc::GetUsage{}));
+  ASSERT_TRUE(tools_.IsAnswering(*admin_.connection)) << "without queues";
+  for (const Client& client : clients) connections_.Close(*client.connection, nullptr);
+  RemoveClosed();
+  ASSERT_TRUE(tools_.Continue(*admin_.connection, now_));
+  EXPECT_TRUE(tools_.IsAnswering(*admin_.connection)) << "gone";
+}
+
+TEST_F(UsageTest, accounts_of_further_users_are_sent_once) {
+  for (uid_t user = 0; user <= kMaxUsersWithAccounts; ++user) {
+    const Client client = ConnectAgent({static_cast<pid_t>(1000 + user), 1000 + user, {}});
+    ASSERT_TRUE(CreateQueue(client, 0, 0));
+    Usage(ConnectTool({1, 1000 + user, {}}));
+    connections_.Close(*client.connection, nullptr);
+    RemoveClosed();
+  }
+  const std::vector<ipc::Usage> accounts = Usage(admin_);
+  EXPECT_EQ(accounts.size(), kMaxUsersWithAccounts + 1);
+  EXPECT_EQ(std::ranges::count(accounts, UsageMeter::kOtherUsers, &ipc::Usage::uid), 1);
+}
+
 TEST_F(UsageTest, what_an_answer_costs_is_charged_to_who_asks) {
   const Client client = ConnectAgent(kUser);
   for (uint32_t i = 0; i < WorkBudget::kPerRound; ++i) ASSERT_TRUE(CreateQueue(client, i, 0));

@@ -3,6 +3,7 @@
 // time that its longest round and all of it takes, and its memory.
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -98,6 +99,19 @@ class HostileUsers : public ::testing::Test {
     for (uint32_t index = 0; index < queues; ++index) agent->CreateQueue(index, 0, device + index % devices);
     EXPECT_TRUE(agent->IsAlive());
     return agent;
+  }
+  // Of the attacker, as it sees them.
+  size_t CountTimedQueues() const {
+    auto tool = Attacker<TestTool>();
+    ipc::GetUsage request{};
+    request.queues = 1;
+    tool->Send(request);
+    size_t count = 0;
+    for (;;) {
+      const std::optional<ipc::Packet> packet = tool->Receive();
+      if (!packet || packet->header().type == ipc::MessageType::kReply) return count;
+      count += packet->header().type == ipc::MessageType::kQueueRequests;
+    }
   }
   // `attack()` goes on all the time.
   void ExpectBystanderServed(const std::function<void()>& attack) {
@@ -231,6 +245,41 @@ TEST_F(HostileUsers, lists_for_a_user_with_65536_groups) {
       while (ipc::ReceivePacket(tool->fd(), packet) == ipc::Received::kMessage) {
       }
     }
+  });
+}
+
+TEST_F(HostileUsers, questions_for_the_requests_of_many_queues_whose_answers_nobody_reads) {
+  auto urgent = AttackingAgent(1, 1);  // so that the other one reports
+  auto agent = Attacker<TestAgent>();
+  for (uint32_t index = 0; index < kMaxTimedQueuesOfUser; ++index) agent->CreateQueue(index, -1, 1);
+  ipc::GetUsage request{};
+  request.queues = 1;
+  ASSERT_TRUE(Eventually([&] {
+    for (uint32_t index = 0; index < kMaxTimedQueuesOfUser; ++index) agent->Submit(index);
+    EXPECT_TRUE(agent->IsAlive());
+    for (uint32_t index = 0; index < kMaxTimedQueuesOfUser; ++index) agent->RetireAll(index);
+    EXPECT_TRUE(agent->IsAlive());
+    return CountTimedQueues() == kMaxTimedQueuesOfUser;
+  }));
+  std::vector<std::unique_ptr<TestTool>> tools;
+  while (tools.size() < kMaxConnectionsOfUser) {
+    auto tool = Attacker<TestTool>();
+    if (!tool->welcome()) break;  // the server has few descriptors
+    tools.push_back(std::move(tool));
+  }
+  const double before = ResidentBytes();
+  for (auto& tool : tools) tool->Send(request);
+  for (auto& tool : tools) {
+    pollfd answered{tool->fd(), POLLIN, 0};
+    EXPECT_EQ(poll(&answered, 1, 2000), 1);
+  }
+  if (kTimesCount) {
+    EXPECT_LE((ResidentBytes() - before) / static_cast<double>(tools.size()), 16384) << "for each answer";
+  }
+  ExpectBystanderServed([&] {
+    for (auto& tool : tools) ipc::Send(tool->fd(), request);
+    agent->ReadAll();
+    urgent->ReadAll();
   });
 }
 

@@ -61,12 +61,15 @@ class TenantsTest : public ServerParts {
   std::map<std::string, ipc::Tenant> Tenants(const Client& tool) {
     EXPECT_TRUE(Ask(tool, ipc::GetUsage{}));
     std::map<std::string, ipc::Tenant> tenants;
-    while (std::optional<ipc::Packet> packet = tool.Receive()) {
-      if (packet->header().type != ipc::MessageType::kTenant) continue;
-      const auto tenant = packet->As<ipc::Tenant>();
-      tenants[tenant.name] = tenant;
+    for (;;) {
+      while (std::optional<ipc::Packet> packet = tool.Receive()) {
+        if (packet->header().type != ipc::MessageType::kTenant) continue;
+        const auto tenant = packet->As<ipc::Tenant>();
+        tenants[tenant.name] = tenant;
+      }
+      if (!tools_.IsAnswering(*tool.connection)) return tenants;
+      EXPECT_TRUE(tools_.Continue(*tool.connection, now_));
     }
-    return tenants;
   }
 };
 
@@ -575,6 +578,30 @@ TEST_F(TenantsTest, a_round_brings_a_bounded_part_of_a_tenant_up_to_date) {
   }
   EXPECT_FALSE(tools_.IsAnswering(*tool.connection));
   EXPECT_EQ(tool.ReadAll<ipc::Tenant>(), 1);
+}
+
+// Otherwise each answer that a tool leaves unread would keep a message for each of them.
+TEST_F(TenantsTest, tenants_are_described_when_they_are_sent) {
+  constexpr uid_t kFirst = 5000;
+  constexpr uid_t kUsers = 3 * kMaxAccountsPerRound;
+  const auto tenant = [&](uid_t user) -> Tenant& { return tenants_.Of({1, kFirst + user, {}}, {}); };
+  for (uid_t user = 0; user < kUsers; ++user) tenant(user);
+  const Client tool = ConnectTool(kAdmin);
+  ASSERT_TRUE(Ask(tool, ipc::GetUsage{}));
+  int sent = tool.ReadAll<ipc::Tenant>();
+  ASSERT_GT(sent, 0);
+  tenant(kUsers - 1).refused = 7;
+  uint64_t refused = 0;
+  while (tools_.IsAnswering(*tool.connection)) {
+    ASSERT_TRUE(tools_.Continue(*tool.connection, now_));
+    while (std::optional<ipc::Packet> packet = tool.Receive()) {
+      if (packet->header().type != ipc::MessageType::kTenant) continue;
+      ++sent;
+      refused += packet->As<ipc::Tenant>().refused;
+    }
+  }
+  EXPECT_EQ(sent, static_cast<int>(tenants_.size())) << "each once";
+  EXPECT_EQ(refused, 7u);
 }
 
 TEST_F(TenantsTest, device_time_before_other_rules_stays_with_the_former_tenant) {
