@@ -533,5 +533,18 @@ TEST_F(Steering, without_standard_output_a_command_says_nothing_to_the_server) {
   EXPECT_THAT(server_.errors(), ::testing::Not(HasSubstr("malformed")));
 }
 
+TEST(WithoutHistory, top_and_explain_say_that_the_server_remembers_nothing) {
+  const TempFolder folder;
+  const ServerProcess server(XSERVER_PROGRAM, folder.path() + "/s", {"--user", "--history", "0"});
+  ASSERT_TRUE(server.ready()) << server.errors();
+  const Environment environment = {{"XSCHED_SOCKET", server.socket().text}};
+  const std::string top = RunXsched({"top", "--plain", "--count=1", "--delay=0.1"}, environment).out;
+  EXPECT_THAT(top, AllOf(HasSubstr("the server remembers nothing"), Not(HasSubstr("Nobody waited"))));
+  const Outcome explain = RunXsched({"explain"}, environment);
+  EXPECT_EQ(explain.status, kExitFailed);
+  EXPECT_EQ(explain.out, "");
+  EXPECT_THAT(explain.errors, HasSubstr("the server remembers nothing of this time"));
+}
+
 }  // namespace
 }  // namespace xsched::cli::testing

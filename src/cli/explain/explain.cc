@@ -31,7 +31,8 @@ ProcessWaits Read(const ExplainOptions& options) {
   ProcessWaits waits;
   if (options.recording.empty()) {
     std::stringstream remembered;
-    WriteLast(FromSeconds(options.last), remembered);
+    if (WriteLast(FromSeconds(options.last), remembered) == Duration::zero())
+      throw CommandError(kExitFailed, "the server remembers nothing of this time (xserver --history)");
     waits.Read(remembered, "the server's answer");
     return waits;
   }

@@ -148,12 +148,13 @@ void Recorder::Flush(TimePoint now) {
   FlushOutput(out_);
 }
 
-void WriteLast(Duration time, std::ostream& out) {
+Duration WriteLast(Duration time, std::ostream& out) {
   const RecordingRequest request{.last = time, .output = {}};
   Recorder recorder(request, out);
   recorder.Run();
   WarnOfGap(recorder.covered(), time);
   if (!recorder.problem().empty()) throw CommandError(kExitNoServer, recorder.problem());
+  return recorder.covered();
 }
 
 }  // namespace xsched::cli

@@ -68,9 +68,9 @@ class Recorder {
   std::string problem_;
 };
 
-// Writes a recording of what the server remembers of the last time. Says so if that is less. Throws
-// CommandError.
-void WriteLast(Duration time, std::ostream& out);
+// Writes a recording of what the server remembers of the last time. Says so if that is less. Returns how much
+// of it that is. Throws CommandError.
+Duration WriteLast(Duration time, std::ostream& out);
 // Says so if the server remembers less than was asked for.
 void WarnOfGap(Duration covered, Duration asked);
 

@@ -40,7 +40,7 @@ void Looks::LookBack() {
   const Duration span = for_past_.Again();
   recent_.BeginLook(for_past_.last(), span);
   try {
-    server_.GetLast(span, [this](const ipc::Packet& packet) { recent_.Take(packet); });
+    recent_.EndLook(server_.GetLast(span, [this](const ipc::Packet& packet) { recent_.Take(packet); }));
   } catch (const CommandError& error) {
     // The user makes too many recordings already. The rest can be shown.
     if (error.code != kExitNotPermitted) throw;

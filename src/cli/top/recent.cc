@@ -8,6 +8,7 @@ namespace xsched::cli {
 void Recent::BeginLook(TimePoint now, Duration span) {
   now_ = now;
   span_ = span;
+  covered_ = {};
   waits_ = ProcessWaits();
   const int64_t oldest = PartOf(now) - parts_ + 1;
   for (auto& [id, queue] : queues_) {

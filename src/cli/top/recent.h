@@ -22,10 +22,14 @@ class Recent {
   // What is taken next happened in the `span` before `now`. Spans follow each other.
   void BeginLook(TimePoint now, Duration span);
   void Take(const ipc::Packet& packet);
+  // All was taken. `covered`: how much of the span the server remembers.
+  void EndLook(Duration covered) { covered_ = covered; }
 
   // Of the last look.
   const ProcessWaits& waits() const { return waits_; }
   Duration span() const { return span_; }
+  // False: the server remembers nothing of it, so it is not known who waited.
+  bool is_known() const { return covered_ != Duration::zero(); }
 
   struct Requests {
     Distribution all;
@@ -51,6 +55,7 @@ class Recent {
   const Duration part_;
   TimePoint now_{};
   Duration span_{};
+  Duration covered_{};
   ProcessWaits waits_;
   std::map<uint64_t, Queue> queues_;
 };

@@ -352,7 +352,11 @@ std::vector<std::string> TopSentences(const ipc::Status& status, const std::vect
                                                 CountText(status.queues, "queue"))};
   const std::vector<OneWait> waits = LongestWaits(recent.waits());
   for (const OneWait& wait : waits) lines.push_back(WaitLine(recent, wait, kAnyWidth) + ".");
-  if (waits.empty()) lines.push_back(fmt::format("Nobody waited in the last {}.", TimeText(recent.span())));
+  if (!recent.is_known()) {
+    lines.emplace_back("It is not known who waited: the server remembers nothing (xserver --history).");
+  } else if (waits.empty()) {
+    lines.push_back(fmt::format("Nobody waited in the last {}.", TimeText(recent.span())));
+  }
   const Sums sums = SumsOf(accounts, tenants);
   for (const auto& [name, share] : sums.shares)
     lines.push_back(fmt::format("{} {}: {:.1f} percent of a device.", sums.of, name, share * 100));

@@ -76,6 +76,7 @@ class TopTextTest : public testing::Test {
       burst.span_ns = static_cast<uint64_t>(i) * 1'000'000;
       recent_.Take(PacketOf(burst));
     }
+    recent_.EndLook(seconds(1));
   }
   // One for each queue, of its process and of its user.
   std::vector<AccountRates> Accounts() const {
@@ -245,6 +246,9 @@ TEST_F(TopTextTest, sentences_have_no_drawing_and_say_the_same) {
                   "10 requests, "
                   "half of them within 5.0 ms, 99 percent within 10.0 ms, the longest 10.0 ms."));
   recent_.BeginLook(TimePoint(seconds(101)), seconds(1));
+  EXPECT_THAT(TopSentences(status, {}, {}, {}, recent_),
+              ElementsAre(testing::_, HasSubstr("the server remembers nothing")));
+  recent_.EndLook(seconds(1));
   EXPECT_THAT(TopSentences(status, {}, {}, {}, recent_),
               ElementsAre(testing::_, "Nobody waited in the last 1.0 s."));
 }
