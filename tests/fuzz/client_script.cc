@@ -403,7 +403,7 @@ void ClientScript::AskByTools(Bytes& bytes) {
     case 0:
       Try([&] { http.List(); });
       Try([&] { ask_session([](auto& session) { session.List(); }); });
-      return Try([&] { ask_session([](auto& session) { session.Tenants(); }); });
+      return Try([&] { ask_session([](auto& session) { session.Usage(); }); });
     case 1:
       Try([&] { http.Usage(true); });
       Try([&] { http.SetHints({}); });
