@@ -97,7 +97,7 @@ TEST_F(ListedIdentityTest, is_the_container_pod_and_slurm_job_that_the_kernel_sa
 }
 
 TEST_F(ListedIdentityTest, moves_no_cursor_and_is_cut_to_what_a_message_has_room_for) {
-  mine_.connection->identity = ProcessIdentity{.pod = "a\x1b[2J\u202e" + std::string(100, 'b')};
+  mine_.connection->identity = ProcessIdentity{.pod = "a\x1b[2J\xe2\x80\xa8" + std::string(100, 'b')};
   EXPECT_EQ(IdentityIn(tool_)[1], "a?[2J???" + std::string(55, 'b'));
 }
 
