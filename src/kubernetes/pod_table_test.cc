@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <memory>
+
 #include "kubernetes/testing/claim_json.h"
 #include "kubernetes/testing/fake_api_server.h"
 #include "kubernetes/testing/fake_pod_resources.h"
@@ -42,6 +45,12 @@ class KubernetesPodTable : public ::testing::Test {
               {"annotations", {{"xsched.org/priority", priority}}}}}};
   }
   std::string PodResources() const { return folder_.path() + "/pod-resources/kubelet.sock"; }
+  // One that lists these pods of the namespace lab.
+  std::unique_ptr<testing::FakePodResources> MakeKubelet(std::initializer_list<const char*> names) const {
+    auto kubelet = std::make_unique<testing::FakePodResources>(PodResources());
+    for (const char* name : names) kubelet->AddPod("lab", name);
+    return kubelet;
+  }
   // Of the same name as all the others here.
   static json MirrorPod(const std::string& priority) {
     json pod = PodJson("cccccccc-0000-4000-8000-000000000003", priority);
@@ -164,8 +173,7 @@ TEST_F(KubernetesPodTable, the_kubelet_is_not_asked_where_there_are_no_mirror_po
 
 TEST_F(KubernetesPodTable,
        a_static_pod_stays_known_while_the_kubelet_starts_again_and_others_are_known_without_it) {
-  auto kubelet = std::make_unique<testing::FakePodResources>(PodResources());
-  kubelet->AddPod("lab", "pod");
+  auto kubelet = MakeKubelet({"pod"});
   api_.PutPod(MirrorPod("-5"));
   PodTable table(Options());
   ASSERT_TRUE(BecomesPriority(table, kStaticPod, -5));
@@ -174,16 +182,14 @@ TEST_F(KubernetesPodTable,
   api_.PutPod(PodJson(kPod, "-7"));
   EXPECT_TRUE(BecomesPriority(table, kPod, -7));
   EXPECT_TRUE(BecomesPriority(table, kStaticPod, -6));
-  kubelet = std::make_unique<testing::FakePodResources>(PodResources());
+  kubelet = MakeKubelet({});
   EXPECT_TRUE(Becomes(table, kStaticPod, [](const auto& found) { return !found; }))
       << "the new one does not list it";
 }
 
 // It was a pod like any other, with the name that the imitation has now.
 TEST_F(KubernetesPodTable, a_name_that_the_kubelet_has_listed_before_makes_no_mirror_pod_while_it_is_away) {
-  auto kubelet = std::make_unique<testing::FakePodResources>(PodResources());
-  kubelet->AddPod("lab", "pod");
-  kubelet->AddPod("lab", "imitation");
+  auto kubelet = MakeKubelet({"pod", "imitation"});
   api_.PutPod(MirrorPod("-5"));
   PodTable table(Options());
   ASSERT_TRUE(BecomesPriority(table, kStaticPod, -5));
@@ -198,8 +204,7 @@ TEST_F(KubernetesPodTable, a_name_that_the_kubelet_has_listed_before_makes_no_mi
 }
 
 TEST_F(KubernetesPodTable, a_mirror_pod_that_went_and_came_back_waits_for_the_kubelet) {
-  auto kubelet = std::make_unique<testing::FakePodResources>(PodResources());
-  kubelet->AddPod("lab", "pod");
+  auto kubelet = MakeKubelet({"pod"});
   api_.PutPod(MirrorPod("-5"));
   PodTable table(Options());
   ASSERT_TRUE(BecomesPriority(table, kStaticPod, -5));
@@ -210,8 +215,7 @@ TEST_F(KubernetesPodTable, a_mirror_pod_that_went_and_came_back_waits_for_the_ku
   api_.PutPod(PodJson(kPod, "-7"));
   ASSERT_TRUE(BecomesPriority(table, kPod, -7));
   EXPECT_EQ(table.Find(kStaticPod), std::nullopt) << "it may be another one's";
-  kubelet = std::make_unique<testing::FakePodResources>(PodResources());
-  kubelet->AddPod("lab", "pod");
+  kubelet = MakeKubelet({"pod"});
   EXPECT_TRUE(BecomesPriority(table, kStaticPod, -6));
 }
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
+#include "server/testing/put_events.h"
 
 namespace xsched::server {
 namespace {
@@ -12,18 +12,8 @@ using namespace std::chrono_literals;
 
 constexpr sched::QueueId kQueueOfProcess{7};
 
-class ProcessTrackTest : public ::testing::Test, protected RecordSink {
+class ProcessTrackTest : public ::testing::Test, protected testing::PutEvents {
  protected:
-  void Put(const RecordedEvent& event) override { events_.push_back(event); }
-
-  template <typename T>
-  std::optional<T> Take() {
-    if (events_.empty()) return std::nullopt;
-    const RecordedEvent event = events_.front();
-    events_.erase(events_.begin());
-    const T* wanted = std::get_if<T>(&event);
-    return wanted == nullptr ? std::nullopt : std::optional<T>(*wanted);
-  }
   void SeeSlice(Duration slice) { track_.SeeSlice(slice, kQueueOfProcess, now_, *this); }
   void SeeTurn(bool has_turn) { track_.SeeTurn(has_turn, kQueueOfProcess, now_, *this); }
   void SeeMemory(uint64_t used, uint64_t limit = 100) {
@@ -32,7 +22,6 @@ class ProcessTrackTest : public ::testing::Test, protected RecordSink {
 
   TimePoint now_{1s};
   ProcessTrack track_;
-  std::vector<RecordedEvent> events_;
 };
 
 TEST_F(ProcessTrackTest, a_slice_is_put_when_it_ends_and_the_drivers_own_is_none) {

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "server/testing/put_events.h"
+
 namespace xsched::server {
 namespace {
 
@@ -12,25 +14,16 @@ using namespace std::chrono_literals;
 
 constexpr sched::QueueId kQueue{7};
 
-class QueueTrackTest : public ::testing::Test, protected RecordSink {
+class QueueTrackTest : public ::testing::Test, protected testing::PutEvents {
  protected:
   void Put(const RecordedEvent& event) override {
     if (const auto* counted = std::get_if<ipc::RecordedInFlight>(&event)) {
       counted_.emplace_back(counted->at_ns / 1'000'000, counted->commands);
     } else {
-      events_.push_back(event);
+      PutEvents::Put(event);
     }
   }
 
-  // The next event, if it is a T.
-  template <typename T>
-  std::optional<T> Take() {
-    if (events_.empty()) return std::nullopt;
-    const RecordedEvent event = events_.front();
-    events_.erase(events_.begin());
-    const T* wanted = std::get_if<T>(&event);
-    return wanted == nullptr ? std::nullopt : std::optional<T>(*wanted);
-  }
   void Begin() { track_.emplace(kQueue, began_, reading_, QueueTrack::Before::kReported, now_); }
   void See(uint64_t submitted, uint64_t retired) {
     reading_.submitted = submitted;
@@ -72,7 +65,6 @@ class QueueTrackTest : public ::testing::Test, protected RecordSink {
   TimePoint now_ = began_;
   QueueTrack::Reading reading_;
   std::optional<QueueTrack> track_;
-  std::vector<RecordedEvent> events_;
   std::vector<std::pair<uint64_t, uint64_t>> counted_;  // commands in flight, with the millisecond
 };
 
