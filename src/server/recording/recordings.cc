@@ -184,13 +184,15 @@ void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoin
   if (recording.queues.contains(id)) return;
   parts_.queues.Observe(queue, now);
   // What has ended since somebody looked last is not in this recording.
-  if (const auto stats = parts_.scheduler.Stats(queue.id, now)) SeeProcess(queue, *stats, now);
+  const sched::QueueStats stats = reader_.StatsOf(queue, now);
+  SeeProcess(queue, stats, now);
   // Commands that were launched while nobody waited for the queue may have retired without a report.
   const auto before =
       is_new || queue.words.tracked() ? QueueTrack::Before::kReported : QueueTrack::Before::kSkip;
   // First what may throw.
   Watched& watched = watched_[id];
-  recording.queues.emplace(id, Tracked{{queue.id, recording.began, reader_.Read(queue, now), before, now}});
+  recording.queues.emplace(
+      id, Tracked{{queue.id, recording.began, reader_.Read(queue, stats, now), before, now}});
   if (watched.recordings++ == 0) parts_.queues.SetRecorded(queue, true);
   Describe(recording, queue.id, now);
   Touched(queue);
