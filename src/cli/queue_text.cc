@@ -35,6 +35,10 @@ std::string BecauseOfText(const HoldReason& reason, const ipc::QueueInfo& queue)
   return fmt::format("{} {} another user's queue", reason.phrase, reason.preposition);
 }
 
+nlohmann::json TextOrNull(const char* text) {
+  return *text == '\0' ? nlohmann::json() : nlohmann::json(text);
+}
+
 }  // namespace
 
 std::string WhyText(const ipc::QueueInfo& queue) {
@@ -101,14 +105,6 @@ std::string TenantText(const std::string& tenant) {
   const auto parsed = std::from_chars(tenant.data() + prefix.size(), end, uid);
   return parsed.ec == std::errc() && parsed.ptr == end ? fmt::format("user {}", UserText(uid)) : tenant;
 }
-
-namespace {
-
-nlohmann::json TextOrNull(const char* text) {
-  return *text == '\0' ? nlohmann::json() : nlohmann::json(text);
-}
-
-}  // namespace
 
 nlohmann::json ToJson(const ipc::QueueInfo& queue) {
   nlohmann::json all = {
